@@ -1,0 +1,72 @@
+"""Every check of `make test`: notebooks clean, package and README as the notebooks say, modules importable alone, tests pass."""
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+PACKAGE, NBS = 'annotated_transformer', 'nbs'
+
+def run(*command, cwd=ROOT, **env):
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env={**os.environ, **env}, text=True, capture_output=True)
+    return done.returncode, done.stdout + done.stderr
+
+def copied(folder):
+    "A copy of everything that the generated files depend on"
+    for name in (NBS, PACKAGE, '.ci'): shutil.copytree(ROOT/name, folder/name, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.ipynb_checkpoints'))
+    for name in ('settings.ini', 'setup.py', 'README.md', '_quarto.yml'): shutil.copy(ROOT/name, folder/name)
+    return folder
+
+def differing(folder, sub, pattern, remedy):
+    names = {p.relative_to(root/sub) for root in (ROOT, folder) for p in (root/sub).glob(pattern)}
+    bad = sorted(str(n) for n in names if not ((ROOT/sub/n).exists() and (folder/sub/n).exists() and filecmp.cmp(ROOT/sub/n, folder/sub/n, shallow=False)))
+    return f"{', '.join(bad)}: {remedy}" if bad else ''
+
+def generated(command, sub, pattern, remedy):
+    "Run `command` on a copy; it may change nothing"
+    with tempfile.TemporaryDirectory() as tmp:
+        code, out = run(*command, cwd=copied(Path(tmp)))
+        return out if code else differing(Path(tmp), sub, pattern, remedy)
+
+def clean(): return generated([BIN/'nbdev_clean'], NBS, '*.ipynb', 'unclean, run nbdev_clean')
+def exported(): return generated([BIN/'nbdev_export'], PACKAGE, '*.py', 'not what the notebooks export, run nbdev_export')
+def readme(): return generated([sys.executable, '.ci/readme.py'], '.', 'README.md', 'not what nbs/index.ipynb says, run make readme')
+
+ALONE = '''
+import os, sys, torch, fastcore.all
+from pathlib import Path
+before, allowed = set(sys.modules), {"torch", "fastcore", "annotated_transformer", *sys.stdlib_module_names}
+for path in sorted(Path("annotated_transformer").glob("*.py")):
+    if os.fork() == 0:
+        try:
+            __import__(f"annotated_transformer.{path.stem}")
+            new = {name.split(".")[0] for name in set(sys.modules) - before} - allowed
+            if new: print(f"{path.stem} imports {sorted(new)}: import them where they are used")
+        except BaseException as e: print(f"{path.stem} cannot be imported alone: {e!r}")
+        sys.stdout.flush(); os._exit(0)
+    os.wait()
+'''
+def importable():
+    code, out = run(sys.executable, '-c', ALONE)
+    return out.strip()
+
+def test(): # the notebooks share the cores, so each computes on one
+    code, out = run(BIN/'nbdev_test', '--n_workers', os.environ.get('WORKERS', '2'), '--timing', '--do_print', OMP_NUM_THREADS='1')
+    print(out, flush=True)
+    return 'tests failed, see above' if code else ''
+
+def main():
+    failed = 0
+    for check in (clean, exported, readme, importable, test):
+        problem = check()
+        failed += bool(problem)
+        print(f"{check.__name__:12} {problem or 'ok'}", flush=True)
+    notebooks = len(list((ROOT/NBS).glob('*.ipynb')))
+    print(f"{notebooks + 4 - failed} passed, {failed} failed")
+    sys.exit(bool(failed))
+
+main()
