@@ -5,46 +5,62 @@
 # %% auto #0
 __all__ = ['evaluating', 'greedy_decode']
 
-# %% ../nbs/40_decoding.ipynb #9f705135
+# %% ../nbs/40_decoding.ipynb #4eec64ee
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .masks import subsequent_mask
+from .config import check_number
+from .masks import broadcast_mask, subsequent_mask
+from .model import check_ids
 
-# %% ../nbs/40_decoding.ipynb #bc2f3950
+# %% ../nbs/40_decoding.ipynb #ca66eb4d
 @contextmanager
 def evaluating(
-    model:nn.Module, # Any module
-):                   # -> the module
-    "No dropout and no gradients inside the block; the model's mode is restored after it."
-    training = model.training
+    model:nn.Module,    # Any module
+)->Iterator[nn.Module]: # The same module
+    "No dropout and no gradients inside the block; every part's mode is restored after it."
+    if not isinstance(model, nn.Module): raise TypeError(f"model is a {type(model).__name__}: give an nn.Module.")
+    before = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
         with torch.no_grad(): yield model
-    finally: model.train(training)
+    finally:
+        for part, training in before: part.training = training
 
-# %% ../nbs/40_decoding.ipynb #cd2dbc39
+# %% ../nbs/40_decoding.ipynb #3e989024
 def greedy_decode(
-    model:nn.Module,       # An `EncoderDecoder`
-    src:Tensor,            # Source ids `(B, S)`
-    src_mask:Tensor|None,  # Source mask `(B, 1, S)`
-    max_len:int,           # Tokens per row, the start symbol included
-    start_symbol:int,      # Id of `<s>`
-    end_symbol:int|None=None, # Id of `</s>`: a row stops there; None: every row runs to `max_len`
-    pad:int=2,             # Fills rows that have stopped
-)->Tensor:                 # Ids `(B, <= max_len)`
-    "Take the most likely token at every step; rows that have ended leave the batch (§6.1)."
+    model:nn.Module,          # An `EncoderDecoder`
+    src:Tensor,               # Source ids `(B, S)`
+    src_mask:Tensor|None,     # Source mask `(B, 1, S)`, True = may attend; None: all of the source
+    max_len:int,              # Longest answer in tokens, the start symbol included
+    start_symbol:int,         # Id of `<s>`
+    end_symbol:int|None=None, # Id of `</s>`: a row ends with it; None: every row runs to `max_len`
+    pad:int=2,                # Id of `<blank>`: fills rows that have ended
+)->Tensor:                    # Ids `(B, <= max_len)`; each row begins with the start symbol
+    "Take the most likely token at every step; rows that have ended leave the batch (§3.1)."
+    src, mask = _check_request(src, src_mask, max_len, start_symbol=start_symbol, end_symbol=end_symbol, pad=pad)
+    out, going = src.new_full((len(src), 1), start_symbol), torch.arange(len(src), device=src.device)
     with evaluating(model):
-        memory, out = model.encode(src, src_mask), src.new_full((len(src), 1), start_symbol)
-        going = torch.arange(len(src), device=src.device)
+        memory = model.encode(src, mask)
         while len(going) and out.size(1) < max_len:
-            mask = None if src_mask is None else src_mask[going]
-            hidden = model.decode(memory[going], mask, out[going], subsequent_mask(out.size(1), out.device))
-            token = model.generator.logits(hidden[:, -1]).argmax(-1)
-            column = out.new_full((len(src), 1), pad)
-            column[going, 0] = token
-            out = torch.cat([out, column], 1)
+            causal = subsequent_mask(out.size(1), out.device)
+            hidden = model.decode(memory[going], None if mask is None else mask[going], out[going], causal)
+            token = model.generator(hidden[:, -1]).argmax(-1)
+            out = F.pad(out, (0, 1), value=pad)
+            out[going, -1] = token
             if end_symbol is not None: going = going[token != end_symbol]
     return out
+
+# %% ../nbs/40_decoding.ipynb #a020d427
+def _check_request(src, src_mask, max_len, **symbols):
+    "Refuse what cannot be decoded; give the source as `long`, and its mask as bool with a row for each sentence."
+    src = check_ids("src", src)
+    check_number("max_len", max_len, low=1, whole=True)
+    for name, symbol in symbols.items():
+        if not (symbol is None and name == "end_symbol"): check_number(name, symbol, whole=True)
+    mask = broadcast_mask(src_mask, (len(src), 1, src.size(1)))
+    return src, None if mask is None else mask.expand(len(src), -1, -1)

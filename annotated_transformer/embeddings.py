@@ -50,14 +50,15 @@ def sinusoids(
     table = torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
     return table[:, :d_model].float()
 
-# %% ../nbs/12_embeddings.ipynb #29c755ee
+# %% ../nbs/12_embeddings.ipynb #9be4b108
 class Dropout(nn.Dropout):
     "`nn.Dropout` that draws four decisions at a time on a CPU; `p` is met to within 1/65,536."
     def forward(self,
         x:Tensor, # Anything
     )->Tensor:    # The same shape: a share p is 0, the rest divided by 1 - p
         "In evaluation, or with p = 0, nothing happens."
-        if not self.training or not 0 < self.p < 1 or x.device.type != "cpu": return super().forward(x)
+        parents = not self.training or not 0 < self.p < 1 or x.device.type != "cpu" or torch.compiler.is_compiling()
+        if parents: return super().forward(x)
         bits = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-2**63, None).view(torch.int16)
         keep = bits[:x.numel()].view(x.shape) >= min(round(self.p * 2**16), 2**16 - 1) - 2**15
         return x * keep.to(x.dtype).mul_(1 / (1 - self.p))

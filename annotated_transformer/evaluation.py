@@ -5,32 +5,46 @@
 # %% auto #0
 __all__ = ['Scores', 'score']
 
-# %% ../nbs/41_evaluation.ipynb #451e9a06
-from collections.abc import Sequence
+# %% ../nbs/41_evaluation.ipynb #28c65b86
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-# %% ../nbs/41_evaluation.ipynb #346cca9e
+# %% ../nbs/41_evaluation.ipynb #d5d9c328
 @dataclass(frozen=True)
 class Scores:
     "Figures of one system on one test set, and how they were computed."
-    bleu:float        # Corpus BLEU, 0 to 100
-    exact:float       # Share of outputs equal to their reference, 0 to 1
-    sentences:int     # How many sentences
-    signature:str     # sacreBLEU's signature
+    bleu:float     # Corpus BLEU, 0 to 100
+    exact:float    # Share of outputs equal to their reference, 0 to 1
+    sentences:int  # Number of sentences
+    signature:str  # sacreBLEU's signature of `bleu`
 
-    def __str__(self): return f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | {self.sentences} sentences | {self.signature}"
+    def __str__(self):
+        return f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | {self.sentences} sentences | {self.signature}"
 
-# %% ../nbs/41_evaluation.ipynb #bfb4749a
+# %% ../nbs/41_evaluation.ipynb #321dd0ff
 def score(
-    outputs:Sequence[str],    # Translations, detokenised
-    references:Sequence[str], # One reference per output, raw
-    lowercase:bool=False,     # Ignore case?
+    outputs:Iterable[str],    # Translations, detokenised
+    references:Iterable[str], # One reference per output, raw
+    lowercase:bool=False,     # Ignore case, in BLEU and in the exact matches?
 )->Scores:                    # BLEU (13a tokenisation), exact matches, signature
     "Corpus BLEU by sacreBLEU, and the share of exact matches."
-    if len(outputs) != len(references): raise ValueError(f"{len(outputs)} outputs, {len(references)} references: each output needs its reference.")
-    if not len(outputs): raise ValueError("outputs is empty: give at least one translation to score.")
+    outputs, references = _texts("outputs", outputs), _texts("references", references)
+    if len(outputs) != len(references):
+        raise ValueError(f"{len(outputs)} outputs, {len(references)} references: each output needs its reference.")
+    if not outputs: raise ValueError("outputs is empty: give at least one translation to score.")
+    if lowercase: outputs, references = ([t.lower() for t in texts] for texts in (outputs, references))
     from sacrebleu.metrics import BLEU
     metric = BLEU(lowercase=lowercase)
-    bleu = metric.corpus_score(list(outputs), [list(references)]).score
+    bleu = metric.corpus_score(outputs, [references]).score
     exact = sum(o == r for o, r in zip(outputs, references)) / len(outputs)
     return Scores(bleu, exact, len(outputs), str(metric.get_signature()))
+
+# %% ../nbs/41_evaluation.ipynb #5cd1888e
+def _texts(name, texts):
+    "The texts as a list; anything that is not a collection of strings is refused by name."
+    if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+        raise TypeError(f"{name} is a {type(texts).__name__}: give a list of strings, one per sentence.")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str): raise TypeError(f"{name}[{i}] is a {type(text).__name__}: give one string per sentence.")
+    return texts

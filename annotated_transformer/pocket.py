@@ -7,12 +7,12 @@ __all__ = ['PEOPLE', 'GOODS', 'THINGS', 'PLACES', 'NOUNS', 'ADJECTIVES', 'STATES
            'CONTRACTIONS', 'INTRANSITIVE', 'TRANSITIVE', 'SEPARABLE', 'STATIVE', 'DATIVE', 'DITRANSITIVE',
            'PREPOSITIONAL', 'MOTION', 'POSITION', 'PLACING', 'OTHERS', 'PERSONS', 'IRREGULAR', 'FRAMES', 'VERBS',
            'PRONOUNS', 'MODALS', 'NOT', 'GERN', 'SICH', 'HELPERS', 'PAST', 'TIMES', 'OFTEN', 'DAYS', 'SPANS', 'WHEN',
-           'PREPOSITIONS', 'AREAS', 'CITIES', 'PREPOSITION', 'IDIOMS', 'DETS', 'NAMES', 'NAMED', 'ANYONE', 'nouns_of',
-           'PLANS', 'PRESENT', 'FORMER', 'LASTING', 'UNPLANNED', 'CLOCKED', 'BARE', 'OWNED', 'STOCK', 'EPHEMERAL',
-           'NOT_OWN', 'ONLY_ONE', 'SURFACES', 'HOME', 'HOMEWARDS', 'TRAVEL', 'LIKED', 'COMPANY', 'SOUNDS', 'HOW',
-           'EVENTS', 'PETS', 'INDEFINITE', 'SEIN', 'HABEN', 'COMMA', 'QUALITIES', 'PRICES', 'AGES', 'TRADES',
-           'EIN_FORMS', 'ES', 'GAPS', 'COUNTED', 'WISSEN', 'NOT_ASKED', 'OUTDOORS', 'RESTFUL', 'FEELINGS', 'WET',
-           'LEISURE', 'MOMENTARY', 'REASONS', 'BROKEN', 'THING_PRONOUN', 'PURPOSES', 'PLAIN', 'MAKERS', 'TURNS',
+           'PREPOSITIONS', 'AREAS', 'CITIES', 'TOWNS', 'PREPOSITION', 'WHITHER', 'IDIOMS', 'DETS', 'NAMES', 'NAMED',
+           'ANYONE', 'nouns_of', 'PLANS', 'PRESENT', 'FORMER', 'LASTING', 'UNPLANNED', 'CLOCKED', 'BARE', 'OWNED',
+           'STOCK', 'EPHEMERAL', 'NOT_OWN', 'ONLY_ONE', 'SURFACES', 'HOME', 'HOMEWARDS', 'TRAVEL', 'LIKED', 'COMPANY',
+           'SOUNDS', 'HOW', 'EVENTS', 'PETS', 'INDEFINITE', 'SEIN', 'HABEN', 'COMMA', 'QUALITIES', 'PRICES', 'AGES',
+           'TRADES', 'EIN_FORMS', 'ES', 'GAPS', 'COUNTED', 'WISSEN', 'NOT_ASKED', 'OUTDOORS', 'RESTFUL', 'FEELINGS',
+           'WET', 'LEISURE', 'MOMENTARY', 'REASONS', 'BROKEN', 'THING_PRONOUN', 'PURPOSES', 'PLAIN', 'MAKERS', 'TURNS',
            'WORD_TAGS', 'CLAUSE_TAGS', 'HELD_OUT', 'SPLITS', 'HELD_FORMS', 'WITH_EVENT', 'LIMIT', 'Word', 'Both', 'say',
            'align', 'Noun', 'english_s', 'read_nouns', 'german_noun', 'noun_forms', 'Adjective', 'read_adjectives',
            'german_number', 'english_number', 'german_determiner', 'adjective_ending', 'english_determiner',
@@ -20,20 +20,20 @@ __all__ = ['PEOPLE', 'GOODS', 'THINGS', 'PLACES', 'NOUNS', 'ADJECTIVES', 'STATES
            'english_forms', 'nouns', 'read_verbs', 'Subject', 'pronoun', 'who', 'Clause', 'german_verb', 'sich',
            'middle', 'zu_infinitive', 'german', 'finite_english', 'english_verb', 'lexical_head', 'bare_verb',
            'english', 'phrases', 'time_phrases', 'place', 'Draw', 'expand', 'quantity', 'Thing', 'draw_phrase', 'named',
-           'others', 'draw_person', 'noun_subject', 'draw_subject', 'set_tense', 'draw_object', 'strangers',
-           'object_determiners', 'bare_noun', 'surface', 'city', 'complete', 'company', 'embellish', 'fill', 'verbs_of',
-           'draw_verb', 'indefinite', 'event', 'like', 'no_time', 'Part', 'german_part', 'english_part', 'conj',
-           'bring_forward', 'state_event', 'state_likeness', 'state_figure', 'state_profession', 'state_owner',
-           'weather', 'state_weather', 'asked_subject', 'ask_whether', 'gap_question', 'gap_verbs', 'question',
-           'ask_for', 'wonder', 'request', 'verb_without', 'again', 'known_subject', 'circumstance', 'clauses',
-           'concede', 'fitting', 'feeling', 'whenever', 'meanwhile', 'because_of_it', 'report', 'purpose', 'relate',
-           'detokenize', 'capital', 'PocketPair', 'german_words', 'pair_up', 'tags_of', 'Want', 'word_forms',
+           'others', 'draw_person', 'noun_subject', 'draw_subject', 'set_tense', 'strangers', 'object_determiners',
+           'bare_noun', 'draw_object', 'surface', 'city', 'complete', 'company', 'embellish', 'fill', 'verbs_of',
+           'draw_verb', 'indefinite', 'event', 'like', 'states', 'no_time', 'Part', 'german_part', 'english_part',
+           'conj', 'bring_forward', 'state_event', 'state_likeness', 'state_figure', 'state_profession', 'state_owner',
+           'weather', 'state_weather', 'asked_subject', 'definite_subject', 'ask_whether', 'gap_question', 'gap_verbs',
+           'question', 'ask_for', 'wonder', 'request', 'verb_without', 'again', 'known_subject', 'circumstance',
+           'clauses', 'concede', 'fitting', 'namesakes', 'feeling', 'whenever', 'meanwhile', 'because_of_it', 'report',
+           'purpose', 'relate', 'written', 'capital', 'PocketPair', 'pair_up', 'tags_of', 'Want', 'word_forms',
            'split_of', 'wanted', 'sentences', 'pocket_pairs', 'check_request']
 
-# %% ../nbs/21_pocket.ipynb #b16083b5
+# %% ../nbs/21_pocket.ipynb #3d703f00
 import hashlib, random, re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -49,7 +49,8 @@ class Both(NamedTuple):
     de:tuple = () # German words
     en:tuple = () # English words
 
-# %% ../nbs/21_pocket.ipynb #8039b049
+# %% ../nbs/21_pocket.ipynb #db1d9a69
+@lru_cache(1 << 12)
 def say(
     de:str,     # German words, each with an optional `:mark`
     en:str,     # English words, each with an optional `:mark`
@@ -606,7 +607,8 @@ PRONOUNS = {"1s": ("ich", "I", "mich", "me", "mir", "me", "my"), "2s": ("du", "y
             "1p": ("wir", "we", "uns", "us", "uns", "us", "our"), "3m": ("er", "he", "ihn", "him", "ihm", "him", "his"),
             "3f": ("sie", "she", "", "", "ihr", "her", "her"), "3p": ("sie", "they", "", "", "ihnen", "them", "their")}
 
-# %% ../nbs/21_pocket.ipynb #160441ca
+# %% ../nbs/21_pocket.ipynb #6e3972dc
+@lru_cache(256)
 def pronoun(
     who:str,        # Key of `PRONOUNS`
     case:str="nom", # "nom", "acc" or "dat"
@@ -837,7 +839,7 @@ def time_phrases()->dict: # Kind of time -> phrases
 # %% ../nbs/21_pocket.ipynb #f527344a
 WHEN = time_phrases()
 
-# %% ../nbs/21_pocket.ipynb #5a980192
+# %% ../nbs/21_pocket.ipynb #4b6a7e1f
 PREPOSITIONS = """
 in/in in/into | Küche Wohnzimmer Schlafzimmer Garten Keller Garage
 in/in in/to   | Park Büro Bibliothek Stadt Café Krankenhaus
@@ -852,11 +854,14 @@ AREAS = dict(bed="Bett Bett Schlafzimmer Wohnzimmer Garten", work="Büro Bibliot
     out="Park Garten Strand Spielplatz", water="Schwimmbad", table="Küche Wohnzimmer Garten Restaurant Café Büro",
     stop="Bahnhof Bushaltestelle Flughafen", shop="Supermarkt Stadt Markt", quiet="Bibliothek Park Garten Wohnzimmer Café Küche Büro",
     lost="Stadt Park Museum Bahnhof", seat="Küche Garten Park Café", stay="Büro Stadt Garten Bett")
+AREAS = {area: tuple(names.split()) for area, names in AREAS.items()}
 CITIES = dict(Berlin="Berlin", Hamburg="Hamburg", Wien="Vienna", München="Munich", Köln="Cologne", Zürich="Zurich", Paris="Paris", Rom="Rome")
+TOWNS = tuple(CITIES)
 
-# %% ../nbs/21_pocket.ipynb #8061995f
+# %% ../nbs/21_pocket.ipynb #e72eef2f
 PREPOSITION = {noun: [tuple(p.split("/")) for p in preps.split()]
                for preps, names in (row.split("|") for row in PREPOSITIONS.strip().splitlines()) for noun in names.split()}
+WHITHER = tuple(PREPOSITION)
 IDIOMS = dict(Stadt=(say("in:1 der:1 Stadt:2", "in:1 town:2", "l"), say("in:1 die:1 Stadt:2", "into:1 town:2", "l")),
               Bett=(say("im Bett", "in bed", "l"), say("ins Bett", "to bed", "l")))
 
@@ -919,7 +924,7 @@ def quantity(
     if d.chance(.7): return 2 + int(d.random() * 19)
     return 100 if d.chance(.15) else 21 + int(d.random() * 79)
 
-# %% ../nbs/21_pocket.ipynb #9b4416d1
+# %% ../nbs/21_pocket.ipynb #e813f7b7
 class Thing(NamedTuple):
     "A drawn noun phrase and what the clause must know about it."
     phrase:Both        # Its words
@@ -939,7 +944,7 @@ def draw_phrase(
     det = d.one(dets)
     plural, det = det.endswith("+"), det.rstrip("+")
     if det == "own": det = own or "the"
-    if not noun.plural: plural, det = False, "0" if det == "" else det
+    if not noun.plural or det == "" and noun.de.endswith(("kuchen", "Kuchen")): plural = False
     if det == "0": det = ""
     if det in ("number", "amount"): det, plural = quantity(d, det == "amount"), True
     plural |= det == "many"
@@ -986,7 +991,7 @@ def draw_person(
     if noun.kind == "family": return draw_phrase(d, noun, (own,) * 4 + DETS["family"] if own else DETS["family"], case, key)
     return draw_phrase(d, noun, DETS[dets], case, key, own)
 
-# %% ../nbs/21_pocket.ipynb #022e99e0
+# %% ../nbs/21_pocket.ipynb #b6890486
 ANYONE = tuple(PRONOUNS)
 nouns_of = lru_cache(nouns)
 
@@ -1002,6 +1007,7 @@ def noun_subject(
     if t.plural: return Subject(t.phrase, "3p", "p" if human else "")
     return Subject(t.phrase, "3s", noun.gender if human and noun.gender != "n" else "")
 
+# %% ../nbs/21_pocket.ipynb #efbc07ed
 def draw_subject(
     d:Draw,               # Source of chance
     kinds:tuple=("person",), # Kinds of noun, from a verb
@@ -1050,31 +1056,13 @@ LASTING = ("kaufen", "verkaufen", "bauen", "malen", "schreiben", "besuchen", "fa
 UNPLANNED = ("schlafen", "warten", "zuhören", "folgen", "denken", "sitzen", "suchen", "danken", "antworten", "tragen", "rennen", "setzen", "beeilen", "legen", "stellen", "aufstehen")
 CLOCKED = ("aufstehen", "ankommen", "abfahren", "aufwachen", "anrufen", "abholen", "zurückkommen", "frühstücken")
 
-# %% ../nbs/21_pocket.ipynb #24498ebc
+# %% ../nbs/21_pocket.ipynb #5702a5f9
 BARE = ("game", "language", "instrument")
 OWNED = ("clothes", "small", "device", "vehicle", "furniture", "print", "room", "animal")
 STOCK = ("kaufen", "verkaufen", "backen", "schicken", "brauchen")
 EPHEMERAL = ("fruit", "snack", "dish", "drink", "print", "text", "clothes", "small", "little")
 NOT_OWN = ("anprobieren", "kaufen", "ausleihen", "sehen", "hören", "brauchen", "kennen")
 ONLY_ONE = ("tragen", "anziehen", "schreiben", "bauen", "kochen", "anprobieren", "benutzen", "anmachen", "ausmachen")
-
-def draw_object(
-    d:Draw,     # Source of chance
-    c:Clause,   # The clause, changed in place
-    deny:bool,  # Whether the clause is to be negated
-):
-    "Fill the accusative object, and negate by kein where the object is indefinite."
-    v = c.verb
-    noun, adj = d.one(v.objects), None
-    if d.want: noun, adj, d.want = d.want.noun, d.want.adj, None
-    me = who(c.subject)
-    own = PRONOUNS[me][-1] if me and noun.kind in OWNED and v.de not in NOT_OWN and v.frame != "ditransitive" else ""
-    if noun.kind in ("person", "family") and v.de != "haben": t = draw_person(d, noun, "acc", "o", c.subject, strangers(c, deny))
-    elif noun.kind in BARE and not (deny and noun.kind == "language"): t = Thing(bare_noun(noun), "indef")
-    elif deny and (v.de in ("haben", "brauchen", "lernen") or d.chance(.5)): t, c.kein = draw_phrase(d, noun, DETS["no"], "acc", "o", adj=adj), True
-    else: t = draw_phrase(d, noun, object_determiners(c, noun, deny), "acc", "o", own, adj)
-    c.acc, c.acc_sort = t.phrase, t.sort
-    c.nicht = deny and not c.kein and (t.sort != "indef" or noun.kind in BARE)
 
 def strangers(
     c:Clause,   # The clause
@@ -1105,7 +1093,26 @@ def bare_noun(
     en = ("the " if noun.kind == "instrument" else "") + noun.en
     return say(noun.de, en, "on")
 
-# %% ../nbs/21_pocket.ipynb #64e8aaf9
+# %% ../nbs/21_pocket.ipynb #d3a0a7b3
+def draw_object(
+    d:Draw,     # Source of chance
+    c:Clause,   # The clause, changed in place
+    deny:bool,  # Whether the clause is to be negated
+):
+    "Fill the accusative object, and negate by kein where the object is indefinite."
+    v = c.verb
+    noun, adj = d.one(v.objects), None
+    if d.want: noun, adj, d.want = d.want.noun, d.want.adj, None
+    me = who(c.subject)
+    own = PRONOUNS[me][-1] if me and noun.kind in OWNED and v.de not in NOT_OWN and v.frame != "ditransitive" else ""
+    if noun.kind in ("person", "family") and v.de != "haben": t = draw_person(d, noun, "acc", "o", c.subject, strangers(c, deny))
+    elif noun.kind in BARE and not (deny and noun.kind == "language"): t = Thing(bare_noun(noun), "indef")
+    elif deny and (v.de in ("haben", "brauchen", "lernen") or d.chance(.5)): t, c.kein = draw_phrase(d, noun, DETS["no"], "acc", "o", adj=adj), True
+    else: t = draw_phrase(d, noun, object_determiners(c, noun, deny), "acc", "o", own, adj)
+    c.acc, c.acc_sort = t.phrase, t.sort
+    c.nicht = deny and not c.kein and (t.sort != "indef" or noun.kind in BARE)
+
+# %% ../nbs/21_pocket.ipynb #4b09dbbe
 SURFACES = dict(legen="Tisch Küchentisch Stuhl Sofa Bett Schrank", stellen="Tisch Küchentisch Schrank", sitzen="Stuhl Gartenstuhl Sofa Bett",
                 liegen="Tisch Küchentisch Stuhl Sofa Bett Schrank", stehen="Tisch Küchentisch Schrank Stuhl")
 
@@ -1125,10 +1132,10 @@ def city(
     whither:bool=False,# Direction
 )->Both:               # in Berlin, nach Berlin
     "Draw a city as a place."
-    de = d.one(tuple(CITIES))
+    de = d.one(TOWNS)
     return say(f"{'nach' if whither else 'in'} {de}", f"{'to' if whither else 'in'} {CITIES[de]}", "l")
 
-# %% ../nbs/21_pocket.ipynb #7193601c
+# %% ../nbs/21_pocket.ipynb #4239515e
 HOME, HOMEWARDS = say("zu Hause", "at home", "l"), say("nach Hause", "home", "l")
 TRAVEL = tuple(say(f"mit:1 dem:1 {de}:2", f"by:1 {en}:2", "m") for de, en in dict(Zug="train", Bus="bus", Auto="car", Schiff="ship").items())
 
@@ -1138,16 +1145,16 @@ def complete(
 ):
     "Fill the place or direction that completes a verb."
     v = c.verb
-    if v.area == "goal": c.goal = HOMEWARDS if d.chance(.15) else place(d.one(tuple(PREPOSITION)), True)
+    if v.area == "goal": c.goal = HOMEWARDS if d.chance(.15) else place(d.one(WHITHER), True)
     elif v.area == "city":
         c.goal = city(d, True)
         if v.de == "fahren" and d.chance(.6): c.manner = d.one(TRAVEL)
     elif v.area == "home": c.goal = city(d)
-    elif v.area == "stay": c.goal = d.one((HOME, city(d), place(d.one(AREAS["stay"].split()))))
-    elif v.area == "seat" and d.chance(.5): c.goal = place(d.one(AREAS["seat"].split()))
+    elif v.area == "stay": c.goal = d.one((HOME, city(d), place(d.one(AREAS["stay"]))))
+    elif v.area == "seat" and d.chance(.5): c.goal = place(d.one(AREAS["seat"]))
     elif v.frame in ("placing", "position"): c.goal = surface(d, v)
 
-# %% ../nbs/21_pocket.ipynb #c81800f0
+# %% ../nbs/21_pocket.ipynb #eb5946cd
 LIKED = ("schlafen", "tanzen", "singen", "schwimmen", "einkaufen", "fernsehen", "ausgehen", "essen", "trinken", "backen", "lesen", "malen",
          "spielen", "lernen", "fotografieren", "schreiben")
 COMPANY = ("tanzen", "singen", "frühstücken", "fernsehen", "ausgehen", "einkaufen", "arbeiten", "kochen", "backen", "lernen", "essen", "spielen")
@@ -1169,7 +1176,7 @@ def embellish(
     "Add a place, company or manner where the verb bears it."
     v = c.verb
     free = v.frame in ("intransitive", "transitive") and not (c.gern and c.acc.de)
-    if free and v.area in AREAS and d.chance(.3): c.place = place(d.one(AREAS[v.area].split()))
+    if free and v.area in AREAS and d.chance(.3): c.place = place(d.one(AREAS[v.area]))
     elif free and v.de in SOUNDS and not c.acc.de and d.chance(.3): c.manner = d.one(HOW)
     elif free and v.de in COMPANY and d.chance(.25): c.manner = company(d, c)
 
@@ -1245,7 +1252,7 @@ def event(
     if not c.nicht and not c.kein: embellish(d, c)
     return c
 
-# %% ../nbs/21_pocket.ipynb #53b56df1
+# %% ../nbs/21_pocket.ipynb #a3230a88
 SEIN, HABEN = VERBS["other", "sein"], VERBS["stative", "haben"]
 
 def like(
@@ -1256,8 +1263,15 @@ def like(
     words:str="",      # Only these German adjectives, if given
 )->Clause:             # The clause
     "Say what somebody or something is like."
-    adj = d.one(tuple(a for a in FEEL[kind] if not words or a.de in words.split()))
-    return Clause(subject, SEIN, "past" if past else "present", goal=Both((Word(adj.de, ("l",)),), (Word(adj.en, ("l",)),)))
+    return Clause(subject, SEIN, "past" if past else "present", goal=d.one(states(kind, words)))
+
+@lru_cache(256)
+def states(
+    kind:str,  # Key of `FEEL`
+    words:str, # Only these German adjectives, "" for all
+)->tuple:      # Adjectives as phrases
+    "List what somebody or something of a kind can be like."
+    return tuple(say(a.de, a.en, "l") for a in FEEL[kind] if not words or a.de in words.split())
 
 def no_time(
     subject:Subject, # Who
@@ -1289,7 +1303,8 @@ def english_part(
     "Speak a part of a sentence in English."
     return part.lead.en + english(part.clause, part.ask, part.base)
 
-# %% ../nbs/21_pocket.ipynb #6b8ef808
+# %% ../nbs/21_pocket.ipynb #8a4becf7
+@lru_cache(64)
 def conj(
     de:str,            # German conjunction
     en:str,            # English conjunction
@@ -1402,13 +1417,20 @@ def state_weather(
     bring_forward(d, c)
     return (Part(c),), "."
 
-# %% ../nbs/21_pocket.ipynb #c1d69d63
+# %% ../nbs/21_pocket.ipynb #3dc1d120
 def asked_subject(
     d:Draw, # Source of chance
 )->Subject: # Not I
     "Draw a subject one can ask about."
     if d.chance(.3): return Subject(pronoun("2s"), "2s")
     while (subject := draw_subject(d)).person in ("1s", "1p") or subject.phrase.de[0].text in ("ein", "eine"): pass
+    return subject
+
+def definite_subject(
+    d:Draw, # Source of chance
+)->Subject: # Somebody in particular
+    "Draw a subject that is no stranger."
+    while indefinite(subject := draw_subject(d)): pass
     return subject
 
 def ask_whether(
@@ -1472,7 +1494,7 @@ def ask_for(
     c, ask = question(d)
     return (Part(c, "v2", ask),), "?"
 
-# %% ../nbs/21_pocket.ipynb #87ef5989
+# %% ../nbs/21_pocket.ipynb #5e81268c
 WISSEN = VERBS["other", "wissen"]
 
 def wonder(
@@ -1480,7 +1502,7 @@ def wonder(
 )->tuple:   # Parts and final mark
     "Draw an indirect question."
     head, end = Part(Clause(Subject(pronoun("2s"), "2s"), WISSEN), "v1", True), "?"
-    if d.chance(.65): head, end = Part(Clause(draw_subject(d), WISSEN, nicht=True)), "."
+    if d.chance(.65): head, end = Part(Clause(definite_subject(d), WISSEN, nicht=True)), "."
     you = head.clause.subject.person != "2s"
     if d.chance(.4): return (head, Part(event(d, asked_subject(d) if you else draw_subject(d, pronouns=False), deny=False), "last", lead=conj("ob", "whether"))), end
     return (head, Part(question(d, you)[0], "last", lead=Both((Word(",", ("wh", "wh0", "s0")),)))), end
@@ -1559,7 +1581,7 @@ def concede(
     main.time = sub.time = Both()
     return clauses(main, sub, *(("weil", "because") if because else ("obwohl", "although")), first), "."
 
-# %% ../nbs/21_pocket.ipynb #34184bbd
+# %% ../nbs/21_pocket.ipynb #34937efc
 FEELINGS = dict(müde="schlafen ausruhen bleiben setzen fernsehen", hungrig="essen backen kochen einkaufen", durstig="trinken", glücklich="tanzen singen lachen",
     traurig="weinen bleiben", krank="schlafen ausruhen bleiben")
 WET = "lesen schreiben backen kochen fernsehen schlafen malen aufräumen bleiben lernen beeilen".split()
@@ -1570,8 +1592,14 @@ def fitting(
     names,     # Infinitives
 )->Verb:       # One of the verbs
     "Draw a verb by name, from any frame with human subjects."
-    name = d.one(names)
-    return d.one(tuple(v for (frame, _), v in VERBS.items() if frame in ("intransitive", "transitive", "position") and name in (v.de, v.infinitive)))
+    return d.one(namesakes(d.one(names)))
+
+@lru_cache(256)
+def namesakes(
+    name:str, # Infinitive
+)->tuple:     # Verbs
+    "List the verbs of that name with and without an object."
+    return tuple(v for (frame, _), v in VERBS.items() if frame in ("intransitive", "transitive", "position") and name == v.de)
 
 def feeling(
     d:Draw, # Source of chance
@@ -1585,6 +1613,7 @@ def feeling(
     if main.verb.de == "bleiben": main.goal = d.one((HOME, place("Bett")))
     return clauses(main, like(d, two, "person", plan == "perfect", word), *conjunction, first), "."
 
+# %% ../nbs/21_pocket.ipynb #757d9ccb
 def whenever(
     d:Draw, # Source of chance
 )->tuple:   # Parts and final mark
@@ -1629,18 +1658,18 @@ def because_of_it(
     kind = dict(kaputt="broken", schmutzig="dirty", lecker="food").get(word, "read")
     return (Part(c), Part(like(d, it, kind, past, word), "last", lead=conj("weil", "because"))), "."
 
-# %% ../nbs/21_pocket.ipynb #e04d2b89
+# %% ../nbs/21_pocket.ipynb #aa748393
 def report(
     d:Draw, # Source of chance
 )->tuple:   # Parts and final mark
     "Draw what somebody says, knows, hopes or believes."
     verb = VERBS["other", d.one(("wissen", "glauben", "hoffen", "sagen"))]
-    head = Clause(draw_subject(d), verb, nicht=verb.de == "glauben" and d.chance(.4))
+    head = Clause(definite_subject(d), verb, nicht=verb.de == "glauben" and d.chance(.4))
     luck = d.random()
     hope = d.one(("will", "later")) if verb.de == "hoffen" else ""
     if luck < .15 and not d.want: sub = like(d, draw_subject(d), "person", not hope and d.chance(.3), "glücklich zufrieden" if hope else "")
     elif luck < .25 and not d.want: sub = weather(d)
-    else: sub = event(d, plan=hope, kinds=("act", "task") if hope else ())
+    else: sub = event(d, plan=hope, kinds=("act", "task") if hope else (), deny=False if hope else None)
     return (Part(head), Part(sub, "last", lead=conj("dass", "that"))), "."
 
 PURPOSES = dict(Küche="backen kochen essen trinken frühstücken", Supermarkt="kaufen", Markt="kaufen", Stadt="kaufen einkaufen", Bibliothek="lesen lernen arbeiten ausleihen",
@@ -1654,7 +1683,7 @@ def purpose(
     c = event(d, draw_subject(d), "", deny=False, verb=VERBS["motion", d.one(("gehen", "gehen", "laufen"))])
     where = d.one(tuple(PURPOSES))
     c.goal, what = place(where, True), d.one(PURPOSES[where].split())
-    verb = next(v for v in VERBS.values() if v.de == what and v.frame in ("transitive", "intransitive"))
+    verb = namesakes(what)[-1]
     sub = event(d, c.subject, "now", deny=False, verb=verb)
     sub.subject, sub.time, sub.place, sub.manner, sub.tense = Subject(Both()), Both(), Both(), Both(), "to"
     return (Part(c), Part(sub, "zu", base=True, lead=conj("um", "to"))), "."
@@ -1680,8 +1709,8 @@ MAKERS = ((state_event, 40), (state_likeness, 7), (state_figure, 4), (state_prof
           (ask_for, 8), (wonder, 5), (request, 4), (concede, 6), (feeling, 4), (whenever, 4), (meanwhile, 2), (because_of_it, 3), (report, 6), (purpose, 4), (relate, 3))
 TURNS = tuple(maker for maker, weight in MAKERS for _ in range(weight))
 
-# %% ../nbs/21_pocket.ipynb #217163a2
-def detokenize(
+# %% ../nbs/21_pocket.ipynb #921f3087
+def written(
     words:tuple, # Words and punctuation marks
 )->str:          # The text
     "Join words as they are written: no space before a comma or the final mark."
@@ -1708,28 +1737,22 @@ class PocketPair(NamedTuple):
         swapped = tuple(sorted((j, i) for i, j in self.alignment))
         return PocketPair(self.tgt, self.src, self.tgt_words, self.src_words, swapped, self.tags)
 
-# %% ../nbs/21_pocket.ipynb #7cc5736d
-def german_words(
-    parts:tuple, # Parts of a sentence
-    end:str,     # Final mark
-)->tuple:        # German words
-    "Speak a sentence in German."
-    return capital([w.text for part in parts for w in german_part(part)] + [end])
-
+# %% ../nbs/21_pocket.ipynb #d17aba25
 def pair_up(
     parts:tuple, # Parts of a sentence
     end:str,     # Final mark
+    spoken:list|None=None, # German words of each part, if they have been said already
 )->PocketPair:   # The pair
     "Speak a sentence in both languages and align it."
     de, en, links = [], [], []
-    for part in parts:
-        both = Both(german_part(part), english_part(part))
+    for part, words in zip(parts, spoken or map(german_part, parts)):
+        both = Both(words, english_part(part))
         links += [(i + len(de), j + len(en)) for i, j in align(both)]
         de += [w.text for w in both.de]
         en += [w.text for w in both.en]
     links.append((len(de), len(en)))
     de, en = capital(de + [end]), capital(en + [end])
-    return PocketPair(detokenize(de), detokenize(en), de, en, tuple(links), tags_of(parts, end, de))
+    return PocketPair(written(de), written(en), de, en, tuple(links), tags_of(parts, end, de))
 
 # %% ../nbs/21_pocket.ipynb #26d4ec40
 WORD_TAGS = {german_number(n): "number" for n in range(2, 101)} | dict.fromkeys(CONTRACTIONS.values(), "contraction")
@@ -1756,8 +1779,8 @@ def tags_of(
         if part.order in ("last", "zu"): tags.add("verb last")
     return tuple(sorted(tags))
 
-# %% ../nbs/21_pocket.ipynb #43cb4229
-HELD_OUT = (("essen", "Apfel"), ("trinken", "Tee"), ("kaufen", "Buch"), ("lesen", "Brief"), ("suchen", "Schlüssel"), ("backen", "Brot"), ("reparieren", "Auto"),
+# %% ../nbs/21_pocket.ipynb #19fe230e
+HELD_OUT = (("essen", "Apfel"), ("kaufen", "Milch"), ("kaufen", "Buch"), ("lesen", "Brief"), ("suchen", "Schlüssel"), ("backen", "Pizza"), ("reparieren", "Auto"),
             ("malen", "Katze"), ("waschen", "Hemd"), ("klein", "Hund"), ("rot", "Rock"), ("neu", "Fahrrad"), ("alt", "Haus"), ("interessant", "Roman"))
 SPLITS = ("train", "valid", "test", "compositional")
 
@@ -1795,7 +1818,7 @@ def split_of(
     byte = hashlib.sha256(" ".join(words).encode()).digest()[0]
     return "train" if byte < 154 else "valid" if byte < 205 else "test"
 
-# %% ../nbs/21_pocket.ipynb #75160acb
+# %% ../nbs/21_pocket.ipynb #778d8e01
 def wanted(
     d:Draw, # Source of chance
 )->Want:    # A combination of `HELD_OUT`, with a verb that can use it
@@ -1811,14 +1834,15 @@ WITH_EVENT = (state_event,) * 6 + (ask_whether, ask_for, report)
 def sentences(
     seed:int,  # Seed
     split:str, # One of `SPLITS`
-)->Iterator:   # Endless (parts, final mark) of the split
+)->Iterator:   # Endless (German words, arguments of `pair_up`)
     "Draw sentences of a split, repetitions included."
     d = Draw(seed)
     while True:
         d.want = wanted(d) if split == "compositional" else None
-        plan = d.one(WITH_EVENT if d.want else TURNS)(d)
-        words = german_words(*plan)
-        if 4 <= len(words) <= 21 and split_of(words) == split: yield words, plan
+        parts, end = d.one(WITH_EVENT if d.want else TURNS)(d)
+        spoken = [german_part(part) for part in parts]
+        words = capital([w.text for part in spoken for w in part] + [end])
+        if 4 <= len(words) <= 21 and split_of(words) == split: yield words, (parts, end, spoken)
 
 # %% ../nbs/21_pocket.ipynb #3a165566
 LIMIT = dict(train=500_000, valid=100_000, test=100_000, compositional=20_000)
@@ -1852,3 +1876,6 @@ def check_request(
     if split not in SPLITS: raise ValueError(f"split={split!r} is unknown: pick one of {', '.join(SPLITS)}")
     if pair not in ("de-en", "en-de"): raise ValueError(f"pair={pair!r} is unknown: pick de-en or en-de")
     if not 0 <= n <= LIMIT[split]: raise ValueError(f"n={n} is out of range: the {split} split hands out 0 to {LIMIT[split]} pairs")
+
+# %% ../nbs/21_pocket.ipynb #09362056
+__all__ = ["PocketPair", "pocket_pairs", "split_of"]

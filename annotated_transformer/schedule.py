@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['rate', 'adam', 'noam', 'NoamOpt', 'get_std_opt']
 
-# %% ../nbs/31_schedule.ipynb #fd3c5155
+# %% ../nbs/31_schedule.ipynb #3d5a5da7
 import torch
+from fastcore.basics import patch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from .config import check_number
+from .config import check_number, shown
 
 # %% ../nbs/31_schedule.ipynb #1344a9f9
 def rate(
@@ -52,7 +53,7 @@ def noam(
         if (lr := group.get("initial_lr", group["lr"])) != 1: raise ValueError(f"optimizer was made with lr={lr}, which would multiply the schedule: make it with lr=1.")
     return LambdaLR(optimizer, lambda n: rate(done + n + 1, model_size, factor, warmup))
 
-# %% ../nbs/31_schedule.ipynb #f58d4a14
+# %% ../nbs/31_schedule.ipynb #033cbbf9
 class NoamOpt:
     "The 2018 form: optimiser and schedule in one object."
     def __init__(self,
@@ -82,18 +83,22 @@ class NoamOpt:
         "Forget the gradients."
         self.optimizer.zero_grad(set_to_none)
 
-    def state_dict(self)->dict: # Everything needed to go on later
-        "Counter and optimiser state."
-        return dict(step=self._step, optimizer=self.optimizer.state_dict())
+# %% ../nbs/31_schedule.ipynb #14d9cda7
+@patch
+def state_dict(self:NoamOpt)->dict: # Everything needed to go on later
+    "Counter and optimiser state."
+    return dict(step=self._step, optimizer=self.optimizer.state_dict())
 
-    def load_state_dict(self,
-        state:dict, # What `state_dict` returned
-    ):
-        "Go on where that left off."
-        if not {"step", "optimizer"} <= set(state): raise ValueError(f"state has the keys {sorted(state)}: give what NoamOpt.state_dict() returned.")
-        check_number("step", state["step"], whole=True)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self._step = state["step"]
+@patch
+def load_state_dict(self:NoamOpt,
+    state:dict, # What `state_dict` returned
+):
+    "Go on where that left off."
+    if not isinstance(state, dict) or not {"step", "optimizer"} <= state.keys():
+        raise ValueError(f"state={shown(state)} is not what NoamOpt.state_dict() returned: load the optimiser's own state into `.optimizer`.")
+    check_number("step", state["step"], whole=True)
+    self.optimizer.load_state_dict(state["optimizer"])
+    self._step = state["step"]
 
 # %% ../nbs/31_schedule.ipynb #d9b8d25d
 def get_std_opt(

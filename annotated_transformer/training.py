@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
-           'nll', 'run_folder', 'Run', 'train_epoch', 'fit']
+           'nll', 'keep_memory', 'hardware', 'run_folder', 'Run', 'train_epoch', 'fit']
 
-# %% ../nbs/34_training.ipynb #8b1fcc7d
+# %% ../nbs/34_training.ipynb #a1055353
 import csv
 import math
+import os
+import platform
 import shutil
 import time
 from collections import deque
@@ -108,14 +110,15 @@ def fast_bf16(
     if torch.device(device).type != "cpu": return False
     return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
 
-# %% ../nbs/34_training.ipynb #62e24ce7
+# %% ../nbs/34_training.ipynb #625cef27
 def autocast(
     device:str,            # Where the model is
     precision:str="auto",  # "fp32", "bf16" or "auto"
 ):                         # -> context manager
     "Matrix products in bfloat16, weights and sums in float32, where `precision` says so."
     on = precision == "bf16" or (precision == "auto" and fast_bf16(device))
-    return torch.autocast(torch.device(device).type, torch.bfloat16) if on else nullcontext()
+    # the cache would keep the bf16 copies of the weights for the whole block, so that updates inside it went unseen
+    return torch.autocast(torch.device(device).type, torch.bfloat16, cache_enabled=False) if on else nullcontext()
 
 # %% ../nbs/34_training.ipynb #504fdd9c
 def nll(
@@ -127,6 +130,26 @@ def nll(
     "True negative log-likelihood per token."
     with autocast(device, precision):
         return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval")[0]
+
+# %% ../nbs/34_training.ipynb #17632553
+def keep_memory()->None:
+    "Let the C library keep freed memory for the next batch: on Linux, handing it back and asking again costs a good part of each step."
+    import ctypes
+    try: mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError): return # not glibc: nothing to tune
+    for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)): mallopt(option, value) # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
+
+# %% ../nbs/34_training.ipynb #3d547820
+def hardware(
+    device:str, # Where a model runs
+)->str:         # For the record beside a measured figure
+    "What the figures were measured on: processor, threads, versions."
+    if torch.device(device).type == "cuda": chip = torch.cuda.get_device_name(device)
+    else:
+        try: chip = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name"))
+        except (OSError, StopIteration): chip = platform.processor() or platform.machine()
+        chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (", AMX" if fast_bf16("cpu") else "")
+    return f"{chip}, torch {torch.__version__}"
 
 # %% ../nbs/34_training.ipynb #c5e62be6
 @contextmanager
@@ -184,7 +207,7 @@ class Run:
         "Keep a copy of the weights for the final mean."
         self.recent.append({name: p.detach().cpu().clone() for name, p in self.model.state_dict().items()})
 
-# %% ../nbs/34_training.ipynb #22353d72
+# %% ../nbs/34_training.ipynb #aae26ab9
 def train_epoch(
     run:Run,                   # Moves on by one epoch
     train:TokenBatches,        # Training pairs
@@ -201,17 +224,16 @@ def train_epoch(
         bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{run.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
     compute = CrossEntropyCompute(run.model.generator, smoothing=config.smoothing)
     batches = (b.to(device) for b in train.epoch(epoch))
-    lr = run.optimizer.param_groups[0]["lr"]
     with autocast(device, config.precision):
         loss, _ = run_epoch(batches, run.model, compute, run.optimizer, scheduler, "train", config.accum_iter, run.state, show)
-    trained = time.perf_counter() - start
+    trained, lr = time.perf_counter() - start, run.optimizer.param_groups[0]["lr"]
     valid_nll = nll(run.model, valid.epoch(), device) if valid else float("nan")
     row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss, valid_nll=valid_nll, valid_ppl=math.exp(valid_nll),
                tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + time.perf_counter() - start, 1))
     run.history.append(row)
     return row
 
-# %% ../nbs/34_training.ipynb #3d499cf4
+# %% ../nbs/34_training.ipynb #73e2c0d4
 def fit(
     model:nn.Module,           # Trained in place; ends as the mean of the last epochs
     train:TokenBatches,        # Training pairs
@@ -226,6 +248,7 @@ def fit(
     "Train with the paper's optimiser and schedule; a stopped run leaves its last checkpoint whole."
     from tqdm.auto import tqdm
     device = device or best_device()
+    if torch.device(device).type == "cpu": keep_memory()
     run = Run(model.to(device), adam(model), config, out)
     with run_folder(out, resume):
         if resume: run.resume()
