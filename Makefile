@@ -33,7 +33,7 @@ notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothin
 	git diff --stat --exit-code -- nbs
 
 readme: .venv/installed-dev ## README.md from nbs/index.ipynb
-	$(BIN)/python .ci/readme.py
+	$(BIN)/python -W ignore .ci/readme.py
 
 clean: ## remove what the other targets made
 	rm -rf .venv _proc build *.egg-info

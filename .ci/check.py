@@ -21,20 +21,21 @@ def copied(folder):
     for name in ('settings.ini', 'setup.py', 'README.md', '_quarto.yml'): shutil.copy(ROOT/name, folder/name)
     return folder
 
-def differing(folder, sub, pattern, remedy):
+def differing(folder, sub, pattern):
     names = {p.relative_to(root/sub) for root in (ROOT, folder) for p in (root/sub).glob(pattern)}
     bad = sorted(str(n) for n in names if not ((ROOT/sub/n).exists() and (folder/sub/n).exists() and filecmp.cmp(ROOT/sub/n, folder/sub/n, shallow=False)))
-    return f"{', '.join(bad)}: {remedy}" if bad else ''
+    return ', '.join(bad)
 
-def generated(command, sub, pattern, remedy):
-    "Run `command` on a copy; it may change nothing"
+def generated(command, remedy, *places):
+    "Run `command` on a copy; in none of `places`, pairs of folder and pattern, may it change a file"
     with tempfile.TemporaryDirectory() as tmp:
         code, out = run(*command, cwd=copied(Path(tmp)))
-        return out if code else differing(Path(tmp), sub, pattern, remedy)
+        bad = ', '.join(filter(None, (differing(Path(tmp), *place) for place in places)))
+        return out if code else bad and f'{bad}: {remedy}'
 
-def clean(): return generated([BIN/'nbdev_clean'], NBS, '*.ipynb', 'unclean, run nbdev_clean')
-def exported(): return generated([BIN/'nbdev_export'], PACKAGE, '*.py', 'not what the notebooks export, run nbdev_export')
-def readme(): return generated([sys.executable, '.ci/readme.py'], '.', 'README.md', 'not what nbs/index.ipynb says, run make readme')
+def clean(): return generated([BIN/'nbdev_clean'], 'unclean, run nbdev_clean', (NBS, '*.ipynb'))
+def exported(): return generated([BIN/'nbdev_export'], 'not what the notebooks export, run nbdev_export', (PACKAGE, '*.py'))
+def readme(): return generated([sys.executable, '-W', 'ignore', '.ci/readme.py'], 'not what nbs/index.ipynb says, run make readme', ('.', 'README.md'), (f'{NBS}/images', '*.png'))
 
 ALONE = '''
 import os, sys, torch, fastcore.all

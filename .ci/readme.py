@@ -1,18 +1,27 @@
-"""Write README.md (or the file named) from nbs/index.ipynb: staged by nbdev, written by nbconvert; Quarto is not needed."""
+"""Write README.md and its picture from nbs/index.ipynb: staged by nbdev, written by nbconvert; Quarto is not needed."""
 import re
-import sys
 from pathlib import Path
 
+import yaml
 from nbconvert import MarkdownExporter
 from nbdev.config import get_config
 from nbdev.serve import proc_nbs
+from traitlets.config import Config
 
 def readme():
-    "Text of README.md"
+    "Text of README.md, and its pictures by path"
     cfg = get_config()
-    staged = proc_nbs(force=True, n_workers=0, file_glob='') / cfg.readme_nb
-    text, _ = MarkdownExporter().from_filename(str(staged))
-    text = re.sub(r'\A\s*---\n.*?\n---\n', '', text, flags=re.S)  # Quarto's front matter
-    return re.sub(r'\n{3,}', '\n\n', text).strip() + '\n'
+    staged = proc_nbs(force=True, n_workers=0) / cfg.readme_nb # stages every notebook, so a page that cannot be built fails here
+    pictures = Config(ExtractOutputPreprocessor=dict(output_filename_template='nbs/images/index_{cell_index}_{index}{extension}'))
+    text, extra = MarkdownExporter(config=pictures).from_filename(str(staged))
+    text = re.sub(r'```(?:python)?\n#\| echo: false\n.*?```\n', '', text, flags=re.S)
+    text = re.sub(r'^```\n(?=\S)(.*?)^```$', r'```python\n\1```', text, flags=re.S | re.M)
+    front = re.search(r'\A\s*---\n(.*?)\n---\n', text, flags=re.S)
+    head = yaml.safe_load(front[1])
+    text = f"# {head['title']}\n\n{head['description']}\n" + text[front.end():]
+    text = re.sub(r'\]\((\w+\.ipynb)', r'](nbs/\1', text)
+    return re.sub(r'\n\s*\n(\s*\n)+', '\n\n', text).strip() + '\n', extra['outputs']
 
-if __name__ == '__main__': Path(*sys.argv[1:] or ['README.md']).write_text(readme(), encoding='utf-8')
+text, pictures = readme()
+Path('README.md').write_text(text, encoding='utf-8')
+for path, data in pictures.items(): Path(path).write_bytes(data)

@@ -47,7 +47,7 @@ def check_fit(
     for name, p in own.items():
         if p.shape != given[name].shape: raise ValueError(f"{what} has {name} of shape {tuple(given[name].shape)}, the model {tuple(p.shape)}: {fix}")
 
-# %% ../nbs/32_checkpoints.ipynb #f106c943
+# %% ../nbs/32_checkpoints.ipynb #7c30a80a
 def save_weights(
     model:nn.Module,  # Tied weights are written once
     path,             # A `.safetensors` file
@@ -58,7 +58,7 @@ def save_weights(
     from safetensors.torch import save_file
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise TypeError(f"dtype={shown(dtype)} is no floating-point type: give one such as torch.float16.")
-    kept = {name: p.detach().to(dtype if p.is_floating_point() else None).contiguous() for name, p in unique_tensors(model).items()}
+    kept = {name: p.detach().to(dtype if dtype and p.is_floating_point() else p.dtype).contiguous() for name, p in unique_tensors(model).items()}
     for name, p in kept.items():
         if dtype and p.is_floating_point() and not p.isfinite().all(): raise ValueError(f"{name} does not fit into {dtype}: store it as torch.bfloat16, or leave dtype out.")
     try: save_file(kept, path)

@@ -4,32 +4,34 @@
 
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
-           'nll', 'keep_memory', 'hardware', 'run_folder', 'Run', 'train_epoch', 'fit']
+           'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data', 'fit']
 
-# %% ../nbs/34_training.ipynb #a1055353
+# %% ../nbs/34_training.ipynb #1dd2dd1d
 import csv
 import math
 import os
 import platform
 import shutil
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from time import perf_counter
 
 import torch
+from fastcore.basics import patch
 from torch import nn
+from torch.nn.utils import get_total_norm
 
 from .batching import Batch, TokenBatches
-from .checkpoints import average_states, checkpoints, load_checkpoint, save_checkpoint
-from .config import TrainingConfig
+from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, save_checkpoint, unique_tensors
+from .config import TrainingConfig, check_choice, check_number, shown
 from .loss import CrossEntropyCompute
 from .schedule import adam, noam
 
-# %% ../nbs/34_training.ipynb #f4ef9b15
+# %% ../nbs/34_training.ipynb #d79b5646
 @dataclass
 class TrainState:
     "What has been done so far."
@@ -40,118 +42,139 @@ class TrainState:
 
 class DummyOptimizer:
     "Stands where an optimiser is asked for and nothing is to be learned."
-    param_groups = [dict(lr=0.)]
-    def step(self): "Does nothing."
-    def zero_grad(self, set_to_none=True): "Does nothing."
+    def __init__(self): self.param_groups = [dict(lr=0.)]
+    def step(self): "Do nothing."
+    def zero_grad(self, set_to_none=True): "Do nothing."
 
 class DummyScheduler:
     "Stands where a schedule is asked for."
-    def step(self): "Does nothing."
+    def step(self): "Do nothing."
 
-# %% ../nbs/34_training.ipynb #efd25531
+# %% ../nbs/34_training.ipynb #0e60905f
 def in_groups(
     items:Iterable, # Anything, perhaps endless
     n:int,          # Size of a group
 )->Iterator[list]:  # Lists of n items; the last may be shorter
     "Read n items ahead, again and again."
+    check_number("n", n, low=1, whole=True)
     items = iter(items)
-    while group := list(islice(items, n)): yield group
+    return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #0cd8ff46
+# %% ../nbs/34_training.ipynb #54fe2906
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
     loss_compute:Callable,        # `SimpleLossCompute` or its kin
     optimizer,                    # Makes the updates
     scheduler,                    # Moves once per update
-    mode:str="train",             # "train", or "eval": no gradients, no updates
+    mode:str="train",             # "train", "train+log" (a line every 40 updates), or "eval" (no gradients, no updates)
     accum_iter:int=1,             # Batches per update
     train_state:TrainState|None=None, # Counters to go on with; None: new ones
-    on_update:Callable|None=None, # Called after each update with (loss per token, tokens of the update, state)
+    on_update:Callable|None=None, # Called after each update with (loss per token, tokens of the update, counters)
 )->tuple[float, TrainState]:      # Loss per token over the epoch, counters
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
-    training, state = mode.startswith("train"), train_state or TrainState()
+    check_choice("mode", mode, ("train", "train+log", "eval"))
+    check_number("accum_iter", accum_iter, low=1, whole=True)
+    training, state = mode != "eval", TrainState() if train_state is None else train_state
     model.train(training)
-    total, tokens = 0., 0
+    total, tokens, seen = 0., 0, 0
     with torch.set_grad_enabled(training):
         for group in in_groups(data_iter, accum_iter):
-            norm = sum(batch.ntokens for batch in group)
-            loss = sum(_one_batch(batch, model, loss_compute, norm, training, state) for batch in group)
-            total, tokens = total + loss, tokens + norm
-            if not training: continue
-            optimizer.step(); optimizer.zero_grad(set_to_none=True); scheduler.step()
-            state.step += 1
-            if on_update: on_update(loss / norm, norm, state)
+            if training: optimizer.zero_grad(set_to_none=True)
+            norm = sum(int(batch.ntokens) for batch in group)
+            loss = sum(_one_batch(n, batch, model, loss_compute, norm, training, state) for n, batch in enumerate(group, seen))
+            total, tokens, seen = total + loss, tokens + norm, seen + len(group)
+            if training: _update(model, optimizer, scheduler, state)
+            if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
+            if training and on_update: on_update(loss / max(norm, 1), norm, state)
+    if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #225f47cc
-def _one_batch(batch, model, loss_compute, norm, training, state):
+# %% ../nbs/34_training.ipynb #a5a05fe2
+def _one_batch(number, batch, model, loss_compute, norm, training, state):
+    if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
     loss, node = loss_compute(out, batch.tgt_y, norm)
     loss = float(loss)
+    if not math.isfinite(loss):
+        raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
     if training:
-        if not math.isfinite(loss):
-            raise FloatingPointError(f"the loss of batch {state.accum_step} is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
-        node.backward()
-        state.accum_step += 1; state.samples += len(batch.src); state.tokens += batch.ntokens
+        with torch.autocast(node.device.type, enabled=False): node.backward() # each step backwards has the precision of its step forwards
+        state.accum_step += 1; state.samples += len(batch.src); state.tokens += int(batch.ntokens)
     return loss
 
-# %% ../nbs/34_training.ipynb #aac7ffb8
-def best_device()->str: # "cuda", "mps" or "cpu"
-    "The fastest device of this machine, asked when it is needed and not at import."
-    if torch.cuda.is_available(): return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+def _update(model, optimizer, scheduler, state):
+    size = get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    if not math.isfinite(size):
+        raise FloatingPointError(f"the gradient of update {state.step + 1} is not finite: lower the learning rate (factor), or train with precision='fp32'; the weights are those of update {state.step}.")
+    optimizer.step(); scheduler.step()
+    torch.clear_autocast_cache() # copies of the old weights, if the caller's autocast has kept any
+    state.step += 1
 
+# %% ../nbs/34_training.ipynb #292808f1
+def best_device(
+    device:str|None=None, # A wish; None: the fastest there is
+)->str:                   # "cuda", "mps", "cpu", or the wish
+    "Where to train; a wish that this machine cannot fulfil is refused."
+    if device is None:
+        if torch.cuda.is_available(): return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try: torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
+        raise ValueError(f"device={shown(device)} is not to be had on this machine: use 'cpu', or leave device out.") from None
+    return str(device)
+
+# %% ../nbs/34_training.ipynb #56df65a0
 def fast_bf16(
     device:str, # Where the model is
 )->bool:        # Does it multiply bfloat16 several times faster than float32?
     "Tensor cores on a GPU, AMX tiles on a CPU."
-    if torch.device(device).type == "cuda": return torch.cuda.is_bf16_supported()
-    if torch.device(device).type != "cpu": return False
-    return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
+    kind = torch.device(device).type
+    if kind == "cuda": return torch.cuda.is_bf16_supported(including_emulation=False)
+    return kind == "cpu" and getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
 
-# %% ../nbs/34_training.ipynb #625cef27
 def autocast(
     device:str,            # Where the model is
-    precision:str="auto",  # "fp32", "bf16" or "auto"
+    precision:str="auto",  # "fp32", "bf16", or "auto": bf16 where it is fast
 ):                         # -> context manager
     "Matrix products in bfloat16, weights and sums in float32, where `precision` says so."
+    check_choice("precision", precision, ("auto", "fp32", "bf16"))
     on = precision == "bf16" or (precision == "auto" and fast_bf16(device))
     # the cache would keep the bf16 copies of the weights for the whole block, so that updates inside it went unseen
     return torch.autocast(torch.device(device).type, torch.bfloat16, cache_enabled=False) if on else nullcontext()
 
-# %% ../nbs/34_training.ipynb #504fdd9c
-def nll(
-    model:nn.Module,            # An `EncoderDecoder`
-    batches:Iterable[Batch],    # Pairs it was not trained on
-    device:str="cpu",           # Where to run
-    precision:str="fp32",       # See `autocast`
-)->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
-    "True negative log-likelihood per token."
-    with autocast(device, precision):
-        return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval")[0]
-
-# %% ../nbs/34_training.ipynb #17632553
+# %% ../nbs/34_training.ipynb #66cdd753
 def keep_memory()->None:
     "Let the C library keep freed memory for the next batch: on Linux, handing it back and asking again costs a good part of each step."
     import ctypes
     try: mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError): return # not glibc: nothing to tune
+    except (OSError, AttributeError, TypeError): return # not glibc: nothing to tune
     for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)): mallopt(option, value) # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
 
-# %% ../nbs/34_training.ipynb #3d547820
+# %% ../nbs/34_training.ipynb #4aa7cd30
 def hardware(
     device:str, # Where a model runs
 )->str:         # For the record beside a measured figure
     "What the figures were measured on: processor, threads, versions."
     if torch.device(device).type == "cuda": chip = torch.cuda.get_device_name(device)
     else:
-        try: chip = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name"))
+        try: chip = next(line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name"))
         except (OSError, StopIteration): chip = platform.processor() or platform.machine()
         chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (", AMX" if fast_bf16("cpu") else "")
     return f"{chip}, torch {torch.__version__}"
 
-# %% ../nbs/34_training.ipynb #c5e62be6
+# %% ../nbs/34_training.ipynb #104b1421
+def nll(
+    model:nn.Module,            # An `EncoderDecoder`; is in eval mode afterwards
+    batches:Iterable[Batch],    # Pairs it was not trained on
+    device:str="cpu",           # Where the model is
+    precision:str="fp32",       # See `autocast`
+)->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
+    "True negative log-likelihood per token."
+    with autocast(device, precision):
+        return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval")[0]
+
+# %% ../nbs/34_training.ipynb #ddd2aa56
 @contextmanager
 def run_folder(
     out,          # The run's folder, or None
@@ -163,51 +186,105 @@ def run_folder(
         yield; return
     from filelock import FileLock, Timeout
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    if not resume and checkpoints(out): raise FileExistsError(f"{out} holds an earlier run: resume it (resume=True), remove it, or choose another out.")
-    try: lock = FileLock(out/".lock", timeout=0).acquire()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(out/".lock", timeout=0).acquire()
     except Timeout: raise RuntimeError(f"{out} is in use by another training: wait for it, or choose another out.") from None
-    with lock: yield
+    except OSError as e: raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
+    with lock:
+        if not resume and epoch_folders(out): raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, or choose another out.")
+        for left in (*out.glob(".epoch-*.new"), *out.glob(".epoch-*.gone")): shutil.rmtree(left, ignore_errors=True) # of a crash
+        yield
 
-# %% ../nbs/34_training.ipynb #31d3e267
+# %% ../nbs/34_training.ipynb #7f1426f0
 class Run:
-    "A training between two epochs: all that a checkpoint holds, and how one epoch goes."
+    "A training between two epochs: all that a checkpoint holds."
     def __init__(self,
         model:nn.Module,         # Already on its device
         optimizer:torch.optim.Optimizer, # Moments
         config:TrainingConfig,   # How to train
+        train:TokenBatches,      # Training pairs
         out=None,                # Folder for log.csv and checkpoints; None: keep nothing
     ):
-        self.model, self.optimizer, self.config, self.out = model, optimizer, config, out and Path(out)
+        self.model, self.optimizer, self.config, self.out = model, optimizer, config, None if out is None else Path(out)
         self.state, self.history, self.recent = TrainState(), [], deque(maxlen=config.average_last)
+        data = dict(pairs=len(train.pairs), ntokens=train.ntokens, max_tokens=train.max_tokens, seed=train.seed)
+        self.settings = asdict(config) | {f"train.{name}": value for name, value in data.items()}
+        self.keep = max(2, config.average_last)
 
     @property
     def seconds(self)->float: # Training time so far, validation included
         "How long the run has trained, over all its starts."
         return self.history[-1]["seconds"] if self.history else 0.
 
-    def save(self):
-        "Write the log and this epoch's checkpoint, then drop those no longer needed."
-        if not self.out: return
-        state = dict(train_state=asdict(self.state), history=self.history, config=asdict(self.config))
-        save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state)
-        with open(self.out/"log.csv", "w", newline="", encoding="utf-8") as f:
-            log = csv.DictWriter(f, self.history[0])
-            log.writeheader(); log.writerows(self.history)
-        for old in checkpoints(self.out)[:-max(2, self.config.average_last)]: shutil.rmtree(old)
-
-    def resume(self):
-        "Take over the newest whole checkpoint, and the weights of those before it for the average."
-        for folder in checkpoints(self.out):
-            state = load_checkpoint(folder, self.model, self.optimizer)
-            self.remember()
-            self.state, self.history = TrainState(**state["train_state"]), state["history"]
+    @property
+    def done(self)->bool: # Is there no epoch left?
+        "The epochs are made, or the time is over."
+        late = self.config.max_seconds is not None and self.seconds >= self.config.max_seconds
+        return len(self.history) >= self.config.epochs or bool(self.history and late)
 
     def remember(self):
-        "Keep a copy of the weights for the final mean."
-        self.recent.append({name: p.detach().cpu().clone() for name, p in self.model.state_dict().items()})
+        "Keep a copy of the weights for the final mean, tied ones once."
+        own = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
+        self.recent.append({name: own[id(p)] for name, p in self.model.state_dict(keep_vars=True).items()})
 
-# %% ../nbs/34_training.ipynb #aae26ab9
+# %% ../nbs/34_training.ipynb #4cc57e16
+@patch
+def save(self:Run):
+    "Write this epoch's checkpoint, then `tidy`."
+    if self.out is None: return
+    state = dict(train_state=asdict(self.state), history=self.history, settings=self.settings)
+    save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state)
+    self.tidy()
+
+@patch
+def tidy(self:Run):
+    "Write the log, and drop the checkpoints no longer needed."
+    with open(self.out/".log.new", "w", newline="", encoding="utf-8") as f:
+        log = csv.DictWriter(f, {name: None for row in self.history for name in row})
+        log.writeheader(); log.writerows(self.history)
+    os.replace(self.out/".log.new", self.out/"log.csv")
+    for old in epoch_folders(self.out)[:-self.keep]:
+        gone = old.with_name(f".{old.name}.gone")
+        os.replace(old, gone); shutil.rmtree(gone, ignore_errors=True)
+
+# %% ../nbs/34_training.ipynb #db9d578b
+def check_settings(
+    began:dict, # Settings with which the run began
+    now:dict,   # Settings with which it is to go on
+    free=("epochs", "max_seconds"), # These may differ
+)->None:
+    "Refuse to go on with other settings than those a run began with, naming the first."
+    for name in sorted(began.keys() | now.keys()):
+        if name not in free and began.get(name) != now.get(name):
+            raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
+
+# %% ../nbs/34_training.ipynb #f94f61dc
+@patch
+def resume(self:Run):
+    "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
+    whole = checkpoints(self.out)
+    for folder in whole:
+        state = load_checkpoint(folder, self.model, self.optimizer)
+        check_settings(state["settings"], self.settings)
+        self.state, self.history = TrainState(**state["train_state"]), state["history"]
+        self.remember()
+    for damaged in set(epoch_folders(self.out)) - set(whole):
+        aside = damaged.with_name(f"{damaged.name}.damaged")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.replace(damaged, aside)
+    if self.history: self.tidy() # a crash may have struck right after the checkpoint
+
+# %% ../nbs/34_training.ipynb #0e98ff21
+@patch
+def check_space(self:Run):
+    "Refuse to begin when the disk cannot hold the checkpoints that this run keeps."
+    if self.out is None: return
+    size = 3 * sum(p.numel() * p.element_size() for p in self.model.parameters())
+    needed, free = size * max(1, self.keep + 1 - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
+    if free < needed: raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need {needed / 1e6:.1f} MB: free some space, or choose another out.")
+
+# %% ../nbs/34_training.ipynb #9376b052
 def train_epoch(
     run:Run,                   # Moves on by one epoch
     train:TokenBatches,        # Training pairs
@@ -215,48 +292,62 @@ def train_epoch(
     scheduler,                 # Moves once per update
     device:str,                # Where the model is
     bar,                       # A tqdm bar that counts target tokens
-)->dict:                       # The epoch's row in the log
-    "One epoch and its validation; a function of (seed, epoch) and the weights, so that a resumed run repeats it bit for bit."
-    config, epoch, start, before = run.config, len(run.history), time.perf_counter(), run.state.tokens
+)->dict:                       # The epoch's row in the log; `lr` is the rate of the next update
+    "One epoch and its validation: a function of the weights, the moments, the seed and the epoch's number."
+    config, epoch, start, before = run.config, len(run.history), perf_counter(), run.state.tokens
     torch.manual_seed((config.seed * 1_000_003 + epoch) % 2**63)
     def show(loss, tokens, state):
         bar.update(tokens)
         bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{run.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
-    compute = CrossEntropyCompute(run.model.generator, smoothing=config.smoothing)
+    compute = CrossEntropyCompute(run.model.generator, train.pad, config.smoothing)
     batches = (b.to(device) for b in train.epoch(epoch))
     with autocast(device, config.precision):
         loss, _ = run_epoch(batches, run.model, compute, run.optimizer, scheduler, "train", config.accum_iter, run.state, show)
-    trained, lr = time.perf_counter() - start, run.optimizer.param_groups[0]["lr"]
-    valid_nll = nll(run.model, valid.epoch(), device) if valid else float("nan")
-    row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss, valid_nll=valid_nll, valid_ppl=math.exp(valid_nll),
-               tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + time.perf_counter() - start, 1))
+    trained, lr = perf_counter() - start, run.optimizer.param_groups[0]["lr"]
+    row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss)
+    if valid: row |= dict(valid_nll=(watched := nll(run.model, valid.epoch(), device)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
+    row |= dict(tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + perf_counter() - start, 1))
     run.history.append(row)
     return row
 
-# %% ../nbs/34_training.ipynb #73e2c0d4
+# %% ../nbs/34_training.ipynb #354e0a48
+def check_data(
+    train, valid, # What `fit` is to train on and to watch
+    config,       # How
+)->None:
+    "Refuse what cannot be trained on, naming it."
+    for name, data in (("train", train), ("valid", valid)):
+        if name == "valid" and not data: continue
+        if not isinstance(data, TokenBatches): raise TypeError(f"{name} is a {type(data).__name__}: wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
+        if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
+    if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
+
+# %% ../nbs/34_training.ipynb #c91287bd
 def fit(
-    model:nn.Module,           # Trained in place; ends as the mean of the last epochs
+    model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
     train:TokenBatches,        # Training pairs
-    valid:TokenBatches|None=None, # Validation pairs
-    config:TrainingConfig=TrainingConfig(), # How to train
+    valid:TokenBatches|None=None, # Validation pairs: watched, never trained on
+    config:TrainingConfig=TrainingConfig(), # How to train; each epoch seeds torch's generator anew
     out=None,                  # Folder for log.csv and checkpoints; None: keep nothing
     device:str|None=None,      # None: the fastest there is
-    resume:bool=False,         # Go on from the newest whole checkpoint in `out`
+    resume:bool=False,         # Go on from the newest whole checkpoint in `out`, or begin if there is none
     progress:bool=True,        # Show a bar?
-    on_epoch:Callable|None=None, # Called with the row of each epoch
+    on_epoch:Callable|None=None, # Called with the row of each epoch, after its checkpoint
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
-    "Train with the paper's optimiser and schedule; a stopped run leaves its last checkpoint whole."
-    from tqdm.auto import tqdm
-    device = device or best_device()
+    "Train with the paper's optimiser and schedule; a run that is stopped leaves its last checkpoint whole."
+    from tqdm import tqdm
+    check_data(train, valid, config)
+    device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
-    run = Run(model.to(device), adam(model), config, out)
+    run = Run(model.to(device), adam(model), config, train, out)
     with run_folder(out, resume):
         if resume: run.resume()
+        run.check_space()
         scheduler = noam(run.optimizer, model.src_embed[0].d_model, config.factor, config.warmup, run.state.step)
         with tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not progress) as bar:
-            while len(run.history) < config.epochs and (config.max_seconds is None or run.seconds < config.max_seconds):
+            while not run.done:
                 row = train_epoch(run, train, valid, scheduler, device, bar)
                 run.remember(); run.save()
                 if on_epoch: on_epoch(row)
-    average_states(model, run.recent)
+    average_states(model, run.recent).eval()
     return run.history

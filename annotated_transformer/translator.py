@@ -72,7 +72,7 @@ def encode_pairs(
     ids = zip(src_tokenizer.encode_batch([s for s, _ in pairs]), tgt_tokenizer.encode_batch([t for _, t in pairs]))
     return [two for two in ids if max_len is None or max(map(len, two)) < max_len]
 
-# %% ../nbs/42_translator.ipynb #31c21961
+# %% ../nbs/42_translator.ipynb #3a47fe21
 class Translator:
     "A trained model with everything it takes to use it on text."
     max_source = 512 # tokens; a longer text is cut, with a warning
@@ -86,11 +86,9 @@ class Translator:
         about:dict|None=None,       # Anything worth keeping that JSON can hold: data, training, figures
         device:str|None=None,       # None: the fastest there is
     ):
-        self.device = device or best_device()
-        try: self.model = model.to(self.device).eval()
-        except (RuntimeError, AssertionError) as e: # torch raises either, with advice for its developers
-            raise ValueError(f"device={shown(device)} cannot be used here: {str(e).splitlines()[0]}") from None
-        self.src_tokenizer, self.tgt_tokenizer, self.config, self.about = src_tokenizer, tgt_tokenizer, config, about or {}
+        self.device = best_device(device)
+        self.model, self.config, self.about = model.to(self.device).eval(), config, about or {}
+        self.src_tokenizer, self.tgt_tokenizer = src_tokenizer, tgt_tokenizer
 
     @property
     def history(self)->list[dict]: # One row per epoch; empty where the training is not known
@@ -136,7 +134,7 @@ def same_run(
         if on_epoch: on_epoch(row)
     return after
 
-# %% ../nbs/42_translator.ipynb #d6173109
+# %% ../nbs/42_translator.ipynb #a475deb0
 @patch(cls_method=True)
 def fit(cls:Translator,
     train:Iterable[tuple[str, str]],             # Training pairs (source, target)
@@ -162,9 +160,7 @@ def fit(cls:Translator,
     torch.manual_seed(training.seed)
     about = dict(facts, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
     translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, kwargs.get("device"))
-    history = train_model(translator.model, batches, watched, training, **kwargs)
-    about["history"] = [{name: value for name, value in row.items() if value == value} for row in history] # NaN: not measured
-    translator.model.eval()
+    about["history"] = train_model(translator.model, batches, watched, training, **kwargs)
     return translator
 
 # %% ../nbs/42_translator.ipynb #8640d8e6
@@ -289,7 +285,7 @@ def from_pretrained(cls:Translator,
     model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
     return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
 
-# %% ../nbs/42_translator.ipynb #03e0ad05
+# %% ../nbs/42_translator.ipynb #cb7300e5
 RECIPES = dict( # corpus: model, training, vocabulary size
-    pocket  =(preset("tiny", N=2, dropout=0.1, tie="all"), TrainingConfig(epochs=10, warmup=400, factor=2.), 1500),
-    multi30k=(preset("small", tie="all"), TrainingConfig(), 8000))
+    pocket  =(preset("tiny", N=2, dropout=0.1, tie="all"), TrainingConfig(epochs=7, max_tokens=2000, warmup=400, average_last=3), 1500),
+    multi30k=(preset("small", tie="all"), TrainingConfig(average_last=8), 8000))
