@@ -28,6 +28,7 @@ test: .venv/installed-dev ## every check and every notebook's tests
 	$(BIN)/python .ci/check.py
 
 notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothing may change
+	@test -n "$$MULTI30K" || { echo "Set MULTI30K to the absolute path of the Multi30k files: the stored outputs were made with them."; exit 1; }
 	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace [0-9]*.ipynb index.ipynb
 	$(BIN)/nbdev_clean
 	git diff --stat --exit-code -- nbs

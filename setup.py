@@ -3,7 +3,7 @@ from configparser import ConfigParser
 from setuptools import setup
 
 parser = ConfigParser(delimiters=['='])
-parser.read('settings.ini', encoding='utf-8')
+parser.read_file(open('settings.ini', encoding='utf-8'))
 cfg = parser['DEFAULT']
 suffix = '_requirements'
 

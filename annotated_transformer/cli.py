@@ -4,15 +4,17 @@
 
 # %% auto #0
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'recipe', 'check_out', 'forget_run', 'load_parts', 'train', 'say_epoch',
-           'finish', 'input_lines', 'many', 'translate', 'evaluate']
+           'command_line', 'finish', 'input_lines', 'many', 'translate', 'evaluate']
 
-# %% ../nbs/43_cli.ipynb #af84e013
+# %% ../nbs/43_cli.ipynb #5be9698e
 import os
+import shlex
 import shutil
 import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +108,7 @@ def load_parts(
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())
 
-# %% ../nbs/43_cli.ipynb #14e48faa
+# %% ../nbs/43_cli.ipynb #ef87b80a
 @call_parse
 def train(
     data:str="pocket",    # pocket, multi30k, another named corpus, or a path: prefix of two files, .tsv, .jsonl, a folder
@@ -126,6 +128,7 @@ def train(
     half:bool=False,      # Store the weights as float16: half the size
 ):
     "Train a translator, score it on held-out sentences and save it."
+    given = dict(locals())
     with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished epoch"):
         model, training, size = recipe(data, preset, tokenizer, epochs=epochs, max_seconds=minutes and 60 * minutes, precision=precision, seed=seed)
         check_number("show", show, whole=True)
@@ -135,7 +138,7 @@ def train(
         how = dict(out=folder, resume=resume, device=device, progress=sys.stderr.isatty(), on_epoch=say_epoch)
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, **how)
         if half: translator.model.half().float() # what is stored is what is scored
-        about = dict(data=data, command=f"at-train --data {data} --pair {pair}" + " --half" * half, hardware=hardware(translator.device))
+        about = dict(corpus=data, command=command_line("at-train", train, given), hardware=hardware(translator.device))
         finish(translator, out, test, show, about, torch.float16 if half else None)
 
 # %% ../nbs/43_cli.ipynb #43770e5e
@@ -146,6 +149,20 @@ def say_epoch(
     from tqdm import tqdm
     tqdm.write(f"epoch {row['epoch']}: loss {row['train_loss']:.3f}, valid perplexity {row['valid_ppl']:.2f}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s")
     sys.stdout.flush()
+
+# %% ../nbs/43_cli.ipynb #ce6c09a7
+def command_line(
+    name:str,    # Of the command
+    function,    # What it calls
+    given:dict,  # The arguments of a call, by name
+)->str:          # Options that are not at their defaults, but for those of place and manner
+    "The command that repeats a call: it is kept with the model."
+    words, manner = [name], ("out", "show", "resume", "overwrite")
+    for option, parameter in signature(function).parameters.items():
+        value = given[option]
+        if option in manner or value == parameter.default: continue
+        words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
+    return shlex.join(words)
 
 # %% ../nbs/43_cli.ipynb #87307571
 def finish(

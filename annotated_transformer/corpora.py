@@ -209,7 +209,7 @@ def have_multi30k()->bool: # Whether `$MULTI30K` names a folder
         with open(log, "a", encoding="utf-8") as f: f.write(f"{os.getcwd()}: MULTI30K is not set\n")
     return False
 
-# %% ../nbs/22_corpora.ipynb #09146c71
+# %% ../nbs/22_corpora.ipynb #5d7e343f
 def hub_pairs(
     path:str,                  # Name of the collection, e.g. `wmt/wmt14`
     *args,                     # Passed on: name of the configuration
@@ -220,7 +220,7 @@ def hub_pairs(
     "Pairs from a translation collection of the Hugging Face hub."
     src, tgt = languages(pair)
     try: from datasets import load_dataset
-    except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
+    except ImportError: raise ImportError("`datasets` is not installed: run `pip install datasets`.") from None
     try: rows = load_dataset(path, *args, split=re.sub(r"^(valid|val|dev)\b", "validation", split), **kwargs)
     except Exception as e: raise ConnectionError(f"{path} could not be loaded ({e}): check the network, the pair {pair} and the split {split}.") from e
     return [(row["translation"][src], row["translation"][tgt]) for row in rows]
