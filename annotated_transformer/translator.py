@@ -285,7 +285,7 @@ def from_pretrained(cls:Translator,
     model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
     return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
 
-# %% ../nbs/42_translator.ipynb #cb7300e5
+# %% ../nbs/42_translator.ipynb #21174c12
 RECIPES = dict( # corpus: model, training, vocabulary size
     pocket  =(preset("tiny", N=2, dropout=0.1, tie="all"), TrainingConfig(epochs=7, max_tokens=2000, warmup=400, average_last=3), 1500),
-    multi30k=(preset("small", tie="all"), TrainingConfig(average_last=8), 8000))
+    multi30k=(preset("small", tie="all"), TrainingConfig(average_last=3), 8000))
