@@ -60,7 +60,7 @@ def check_known(
         raise ValueError(f"{shown(name)} is not a setting of {cls.__name__}: {hint}")
     return given
 
-# %% ../nbs/00_config.ipynb #b40ae73f
+# %% ../nbs/00_config.ipynb #8e95c833
 _MAX_SIZE = 2**20 # No width or depth comes near it; a slip of the keyboard does
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class TransformerConfig:
     d_k:int|None = None          # Width of a query and key per head; None: d_model / h
     d_v:int|None = None          # Width of a value per head; None: d_k
     bias:bool = True             # Biases in the projections?
+    inner_dropout:float|None = None # Dropout on attention weights and inside the feed-forward layers; None: as dropout
 
     def __post_init__(self):
         for name in ("N", "d_model", "d_ff", "h"): check_number(name, getattr(self, name), 1, _MAX_SIZE, whole=True)
@@ -84,6 +85,7 @@ class TransformerConfig:
             if getattr(self, name) is not None: check_number(name, getattr(self, name), 1, _MAX_SIZE, whole=True)
         for name in ("norm_first", "bias"): check_choice(name, getattr(self, name), (True, False))
         check_number("dropout", self.dropout, high=1)
+        if self.inner_dropout is not None: check_number("inner_dropout", self.inner_dropout, high=1)
         check_choice("tie", self.tie, ("none", "decoder", "all"))
         if not isinstance(self.positions, str):
             raise TypeError(f"positions={shown(self.positions)} is not a name: give a string such as 'sinusoidal'.")
@@ -106,7 +108,7 @@ def preset(
     check_choice("preset", name, PRESETS)
     return replace(PRESETS[name], **check_known(changes, TransformerConfig))
 
-# %% ../nbs/00_config.ipynb #e124fe13
+# %% ../nbs/00_config.ipynb #6e8fdda9
 @dataclass(frozen=True)
 class TrainingConfig:
     "How a model is trained (§5.1-§5.4): batches, schedule, smoothing, length of the run."
@@ -121,15 +123,28 @@ class TrainingConfig:
     max_seconds:float|None = None # Stop after the epoch in which this much time has passed; None: never
     precision:str = "auto"       # "fp32", "bf16", or "auto": bf16 where the hardware multiplies it fast
     seed:int = 0                 # Seeds the weights, the batches and the dropout
+    schedule:str = "noam"        # Shape of the learning rate over time: "noam", "inverse_sqrt", "cosine" or "constant"
+    peak:float|None = None       # Highest learning rate; None: the one that `factor`, width and `warmup` give
+    optimizer:str = "adam"       # "adam", "adamw" or "muon"
+    weight_decay:float = 0.0     # Decay of the matrices per unit of learning rate; not for "adam"
+    clip:float|None = None       # Longest gradient: a longer one is shortened to this; None: never
+    consistency:float = 0.0      # Weight of the agreement between two dropout passes (R-Drop); 0: one pass
+    bpe_dropout:float = 0.0      # Probability that a BPE merge is skipped in training
+    ema:float = 0.0              # Decay of a running mean of the weights that replaces the mean of epochs; 0: none
 
     def __post_init__(self):
         for name in ("epochs", "max_tokens", "accum_iter", "warmup", "average_last", "max_len"):
             check_number(name, getattr(self, name), 1, 2**40, whole=True)
         check_number("factor", self.factor)
         if self.max_seconds is not None: check_number("max_seconds", self.max_seconds)
-        check_number("smoothing", self.smoothing, high=0.999)
+        for name, most in dict(smoothing=.999, ema=.999999, bpe_dropout=1).items(): check_number(name, getattr(self, name), high=most)
+        for name in ("weight_decay", "consistency"): check_number(name, getattr(self, name))
+        for name in ("peak", "clip"):
+            if getattr(self, name) is not None: check_number(name, getattr(self, name), low=1e-12)
         check_number("seed", self.seed, high=2**63-1, whole=True)
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
+        check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))
+        check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
 
 # %% ../nbs/00_config.ipynb #71a4ca3e
 def to_json(

@@ -117,7 +117,7 @@ def tie_embeddings(
     if tie == "all": src.weight = tgt.weight
     return model
 
-# %% ../nbs/14_model.ipynb #62045f5f
+# %% ../nbs/14_model.ipynb #0dc4584b
 def make_model(
     src_vocab:int,           # Number of source tokens
     tgt_vocab:int,           # Number of target tokens
@@ -133,12 +133,14 @@ def make_model(
     d_k:int|None=None,       # Query and key width per head; None: D / h
     d_v:int|None=None,       # Value width per head; None: d_k
     bias:bool=True,          # Biases in the projections?
+    inner_dropout:float|None=None, # Dropout on attention weights and inside the feed-forward layers; None: as dropout
 )->EncoderDecoder:           # A freshly drawn model
     "Build the whole model from its hyper-parameters (§3, Table 3)."
     for name, size in dict(src_vocab=src_vocab, tgt_vocab=tgt_vocab).items(): check_number(name, size, 1, 10**8, whole=True)
-    TransformerConfig(N, d_model, d_ff, h, dropout, norm_first, tie, positions, d_k, d_v, bias) # checks them
-    attn = lambda: MultiHeadedAttention(h, d_model, dropout, d_k, d_v, bias)
-    ff = lambda: PositionwiseFeedForward(d_model, d_ff, dropout, bias)
+    TransformerConfig(N, d_model, d_ff, h, dropout, norm_first, tie, positions, d_k, d_v, bias, inner_dropout) # checks them
+    inner = dropout if inner_dropout is None else inner_dropout
+    attn = lambda: MultiHeadedAttention(h, d_model, inner, d_k, d_v, bias)
+    ff = lambda: PositionwiseFeedForward(d_model, d_ff, inner, bias)
     embed = lambda vocab: nn.Sequential(Embeddings(d_model, vocab), make_positions(positions, d_model, dropout))
     model = EncoderDecoder(
         Encoder(EncoderLayer(d_model, attn(), ff(), dropout, norm_first), N),
