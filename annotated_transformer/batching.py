@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['Batch', 'rebatch', 'pad_rows', 'collate', 'padding_share', 'token_batches', 'TokenBatches']
 
-# %% ../nbs/23_batching.ipynb #d1ecdaa6
+# %% ../nbs/23_batching.ipynb #d827acca
 import copy
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from fastcore.basics import patch
@@ -59,6 +59,15 @@ def to(self:Batch,
     for name, value in vars(self).items():
         if isinstance(value, Tensor): setattr(moved, name, value.to(device))
     return moved
+
+# %% ../nbs/23_batching.ipynb #c7c9ca0b
+@patch
+def twice(self:Batch)->Batch: # `(2B, ...)`, the second half equal to the first; `ntokens` stays
+    "The batch below itself, for two dropout passes in one."
+    both = copy.copy(self)
+    for name, value in vars(self).items():
+        if isinstance(value, Tensor): setattr(both, name, torch.cat([value, value]))
+    return both
 
 # %% ../nbs/23_batching.ipynb #7da057fd
 def rebatch(
@@ -136,7 +145,7 @@ def token_batches(
     if seed is not None: rng.shuffle(batches)
     return batches
 
-# %% ../nbs/23_batching.ipynb #fcccd0a7
+# %% ../nbs/23_batching.ipynb #b0eb9770
 class TokenBatches:
     "The training pairs, cut into fresh batches of similar length each epoch."
     def __init__(self,
@@ -144,8 +153,10 @@ class TokenBatches:
         max_tokens:int=4000,   # Budget per batch and side, padding included
         seed:int|None=None,    # Order is a function of (seed, epoch); None: sorted, for evaluation
         pad:int=2,             # Id of `<blank>`
+        recut:Callable|None=None, # Number of the epoch -> pairs to use in it, for tokenizers that roll dice; None: always `pairs`
     ):
         if seed is not None: check_number("seed", seed, whole=True)
+        self.recut = recut
         self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
         self.lengths = [(len(s) + 1, len(t) + 1) for s, t in pairs] # `</s>` counts, `<s>` is shifted away
         self.ntokens = sum(t for _, t in self.lengths)
@@ -158,5 +169,9 @@ class TokenBatches:
     )->Iterator[Batch]:  # `Batch`es on the CPU
         "All pairs once, in the order of this epoch."
         seed = None if self.seed is None else self.seed * 1_000_003 + epoch
-        for rows in token_batches(self.lengths, self.max_tokens, seed):
-            yield collate([self.pairs[i] for i in rows], pad=self.pad)
+        pairs, lengths = self.pairs, self.lengths
+        if self.recut is not None:
+            pairs = self.recut(epoch)
+            lengths = [(len(s) + 1, len(t) + 1) for s, t in pairs]
+        for rows in token_batches(lengths, self.max_tokens, seed):
+            yield collate([pairs[i] for i in rows], pad=self.pad)

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['check_smoothing', 'check_labels', 'smooth_labels', 'LabelSmoothing', 'SmoothedCrossEntropy', 'smoothed_cross_entropy',
-           'SimpleLossCompute', 'CrossEntropyCompute']
+           'cost_and_gradient', 'ChunkedCrossEntropy', 'linear_smoothed_cross_entropy', 'SimpleLossCompute',
+           'CrossEntropyCompute', 'ConsistencyCompute']
 
 # %% ../nbs/30_loss.ipynb #b5741a13
 import math
@@ -116,6 +117,73 @@ def smoothed_cross_entropy(
     check_smoothing(logits.size(-1), padding_idx, smoothing)
     return SmoothedCrossEntropy.apply(logits, check_labels(target, logits.size(-1)), padding_idx, smoothing)
 
+# %% ../nbs/30_loss.ipynb #97903885
+def cost_and_gradient(
+    z:Tensor,         # Scores `(N, V)`; used up
+    target:Tensor,    # Labels `(N,)`
+    padding_idx:int,  # Id of `<blank>`
+    smoothing:float,  # ε
+)->tuple[Tensor, Tensor]: # Sum over the N tokens, and its gradient by the scores `(N, V)`
+    "Smoothed cross-entropy and p - q, in one reading of the scores."
+    rows, real, share = torch.arange(len(z), device=z.device), target != padding_idx, smoothing / (z.size(-1) - 2)
+    wide = lambda t: t.to(torch.promote_types(t.dtype, torch.float32))
+    p, label = z.softmax(-1), wide(z[rows, target])
+    loss = wide(z.amax(-1)) - wide(p.amax(-1)).log() - (1 - smoothing) * label
+    if smoothing: # 0 times an infinite score would be NaN
+        z[:, padding_idx] = 0
+        loss = loss - share * (wide(z.sum(-1)) - label)
+    p.sub_(share)
+    p[:, padding_idx] += share
+    p[rows, target] -= 1 - smoothing - share
+    return loss.masked_fill(~real, 0).sum(), p if real.all() else p.mul_(real[:, None])
+
+# %% ../nbs/30_loss.ipynb #fec48884
+class ChunkedCrossEntropy(torch.autograd.Function):
+    "Linear scores and their smoothed cross-entropy a few rows at a time: the table of scores is never whole."
+    @staticmethod
+    def forward(ctx, x, weight, bias, target, padding_idx, smoothing, rows):
+        "Hidden states `(N, D)`, matrix `(V, D)`, bias `(V,)` or None, labels `(N,)` to the sum; the gradients are kept."
+        kind, learning = x.device.type, any(ctx.needs_input_grad)
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+        w, b, total = weight.to(dtype), None if bias is None else bias.to(dtype), x.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
+        grads = [None if t is None or not learning else torch.zeros_like(t) for t in (x, weight, bias)]
+        with torch.autocast(kind, enabled=False):
+            for start in range(0, len(x), rows):
+                part = x[start:start + rows].to(dtype)
+                loss, g = cost_and_gradient(F.linear(part, w, b), target[start:start + rows], padding_idx, smoothing)
+                total += loss
+                if learning:
+                    grads[0][start:start + rows] = g @ w
+                    grads[1] += g.T @ part
+                    if bias is not None: grads[2] += g.sum(0)
+        if learning: ctx.save_for_backward(*grads)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        "Only the factor from above is missing."
+        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None
+
+# %% ../nbs/30_loss.ipynb #30f76826
+def linear_smoothed_cross_entropy(
+    x:Tensor,            # Hidden states `(N, D)`
+    weight:Tensor,       # Output matrix `(V, D)`
+    bias:Tensor|None,    # One per token `(V,)`, or None
+    target:Tensor,       # Labels `(N,)`; padding counts 0
+    padding_idx:int,     # Id of `<blank>`
+    smoothing:float=0.0, # ε
+    rows:int|None=None,  # Rows at a time; None: as many as make 8 million scores
+)->Tensor:               # Sum over the N tokens, nats
+    "`smoothed_cross_entropy` of `F.linear(x, weight, bias)`, without ever holding all of its scores."
+    if x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape:
+        raise ValueError(f"x has shape {tuple(x.shape)}, weight {tuple(weight.shape)}, target {tuple(target.shape)}: give (N, D), (V, D) and N labels.")
+    V = len(weight)
+    if bias is not None and bias.shape != (V,): raise ValueError(f"bias has shape {tuple(bias.shape)}, weight has {V} rows: give one bias per token.")
+    check_smoothing(V, padding_idx, smoothing)
+    if rows is not None: check_number("rows", rows, low=1, whole=True)
+    return ChunkedCrossEntropy.apply(x, weight, bias, check_labels(target, V), padding_idx, smoothing, rows or max(1, 2**23 // V))
+
 # %% ../nbs/30_loss.ipynb #0657dfe7
 class SimpleLossCompute:
     "Hidden states and labels to a loss: generator, criterion, division by the tokens of the whole update."
@@ -135,15 +203,15 @@ class SimpleLossCompute:
         total = self.criterion(x.flatten(0, -2), y.flatten())
         return total.detach(), total / max(norm, 1) # nothing but padding: 0, not 0/0
 
-# %% ../nbs/30_loss.ipynb #faf07961
+# %% ../nbs/30_loss.ipynb #a1e25a58
 class CrossEntropyCompute:
     "What `SimpleLossCompute` does, in cross-entropy form and only where there is a token to predict."
     def __init__(self,
-        generator:nn.Module, # Has `.logits`
+        generator:nn.Module, # Has `.proj`, a linear map
         padding_idx:int=2,   # Id of `<blank>`
         smoothing:float=0.0, # ε; 0 gives the true negative log-likelihood
     ):
-        if not hasattr(generator, "logits"): raise TypeError(f"generator is a {type(generator).__name__} without .logits: give a Generator, or use SimpleLossCompute.")
+        if not hasattr(generator, "proj"): raise TypeError(f"generator is a {type(generator).__name__} without .proj: give a Generator, or use SimpleLossCompute.")
         self.generator, self.padding_idx, self.smoothing = generator, padding_idx, smoothing
 
     def __call__(self,
@@ -153,5 +221,33 @@ class CrossEntropyCompute:
     )->tuple[Tensor, Tensor]: # The sum in nats, detached, and the node to call `backward` on
         "The loss of one batch."
         real = y != self.padding_idx
-        total = smoothed_cross_entropy(self.generator.logits(x[real]), y[real], self.padding_idx, self.smoothing)
+        proj = self.generator.proj
+        total = linear_smoothed_cross_entropy(x[real], proj.weight, proj.bias, y[real], self.padding_idx, self.smoothing)
+        return total.detach(), total / max(norm, 1)
+
+# %% ../nbs/30_loss.ipynb #6e63ad6b
+class ConsistencyCompute(CrossEntropyCompute):
+    "`CrossEntropyCompute` of two dropout passes, plus the price of their disagreement."
+    def __init__(self,
+        generator:nn.Module, # Has `.proj`, a linear map
+        padding_idx:int=2,   # Id of `<blank>`
+        smoothing:float=0.0, # ε
+        weight:float=5.0,    # α
+    ):
+        super().__init__(generator, padding_idx, smoothing)
+        check_number("weight", weight)
+        self.weight = weight
+
+    def __call__(self,
+        x:Tensor,  # Hidden states of two passes `(2B, T, D)`
+        y:Tensor,  # Labels `(2B, T)`, the second half equal to the first
+        norm,      # Number of tokens to divide by, those of one half
+    )->tuple[Tensor, Tensor]: # The sum in nats, detached, and the node to call `backward` on
+        "The loss of one batch."
+        if len(y) % 2 or not torch.equal(*y.chunk(2)): raise ValueError("y is not one batch below itself: make it with batch.twice().")
+        real = y != self.padding_idx
+        logits = self.generator.proj(x[real])
+        p, q = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32)).chunk(2)
+        disagreement = ((p.exp() - q.exp()) * (p - q)).sum()
+        total = smoothed_cross_entropy(logits, y[real], self.padding_idx, self.smoothing) / 2 + self.weight / 4 * disagreement
         return total.detach(), total / max(norm, 1)
