@@ -7,8 +7,8 @@ __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'clean_text', 'spacy_tokenize
            'detokenize', 'Vocab', 'build_vocab_from_iterator', 'as_vocab', 'TextTokenizer', 'WordTokenizer',
            'merge_pair', 'learn_bpe', 'apply_bpe', 'byte_alphabet', 'SubwordTokenizer', 'load_tokenizer']
 
-# %% ../nbs/20_text.ipynb #80c6b390
-import hashlib, json, operator, os, re, unicodedata
+# %% ../nbs/20_text.ipynb #4cf1eb4e
+import hashlib, json, operator, os, random, re, unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count, pairwise
@@ -434,6 +434,47 @@ def train(cls:SubwordTokenizer,
         vocab_size=vocab_size, min_frequency=min_frequency, show_progress=False,
         special_tokens=SPECIALS, initial_alphabet=byte_alphabet()))
     return cls(json.loads(tok.to_str())["model"]["merges"])
+
+# %% ../nbs/20_text.ipynb #8541eea6
+def _dropout_cut(word, rank, dropout, draw):
+    "Pieces of a word under BPE-dropout; `draw` gives random numbers below 1."
+    pieces, never, passed = list(word), len(rank), {}
+    ranks = [rank.get(pair, never) for pair in pairwise(pieces)]
+    while (best := min(ranks, default=never)) < never:
+        at = ranks.index(best)
+        if draw() < dropout:
+            passed[at], ranks[at] = best, never
+            continue
+        for i, r in passed.items(): ranks[i] = r
+        passed.clear()
+        pieces[at:at + 2] = [pieces[at] + pieces[at + 1]]
+        del ranks[at]
+        for i in (at - 1, at):
+            if 0 <= i < len(ranks): ranks[i] = rank.get((pieces[i], pieces[i + 1]), never)
+    return pieces
+
+# %% ../nbs/20_text.ipynb #59cb23ee
+_CUTS, _LONGEST_CUT = 16, 500
+
+@patch
+def sample_batch(self:SubwordTokenizer,
+    texts:Iterable[str], # Sentences of the training split
+    dropout:float=0.1,   # Chance to pass over a possible join; 0 cuts as `encode_batch` does, 1 into bytes
+    seed:int=0,          # Another seed, other cuts: the number of the epoch
+)->list[list[int]]:      # Ids of each
+    "Ids of many texts under BPE-dropout: for training only."
+    if not (isinstance(dropout, (int, float)) and 0 <= dropout <= 1):
+        raise ValueError(f"dropout={dropout!r} is not a probability: give a number from 0 to 1.")
+    if not isinstance(seed, int): raise TypeError(f"seed is {type(seed).__name__}, not int: give a whole number, such as the epoch's.")
+    split, whole, ids = self.tok.pre_tokenizer.pre_tokenize_str, self.tok.model.tokenize, self.tok.get_vocab()
+    rank, draw, known = {pair: i for i, pair in enumerate(self.merges)}, random.Random(seed).random, defaultdict(list)
+    def cut(word):
+        cuts = known[word]
+        if len(cuts) == _CUTS: return cuts[int(draw() * _CUTS)]
+        if len(word) > _LONGEST_CUT: cuts.append([piece.id for piece in whole(word)])
+        else: cuts.append([ids[piece] for piece in _dropout_cut(word, rank, dropout, draw)])
+        return cuts[-1]
+    return [[i for word, _ in split(" " + clean_text(t)) for i in cut(word)] for t in _many(texts, "texts")]
 
 # %% ../nbs/20_text.ipynb #2b71f8b1
 @patch
