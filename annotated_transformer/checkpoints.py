@@ -233,18 +233,20 @@ def load_optimizer(
     optimizer.load_state_dict(dict(state=state, param_groups=groups))
     return optimizer
 
-# %% ../nbs/32_checkpoints.ipynb #31754bc0
+# %% ../nbs/32_checkpoints.ipynb #1e2d317d
 def save_checkpoint(
     folder,          # Where to write, e.g. runs/a/epoch-003
     model:nn.Module, # Weights
     optimizer:torch.optim.Optimizer, # Moments
     state:dict,      # Counters and settings, anything that JSON gives back as it was
+    mean:nn.Module|None=None, # A running mean of the model, kept as well
 )->Path:             # The folder
     "One training state: weights and moments as safetensors, the rest as JSON, under one manifest."
     text = to_strict_json(state, "state")
     with whole_folder(folder) as new:
         save_weights(model, new/"model.safetensors")
         save_optimizer(optimizer, new/"optimizer.safetensors")
+        if mean is not None: save_weights(mean, new/"mean.safetensors")
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
-           'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data', 'fit']
+           'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data',
+           'rate_of', 'fit']
 
-# %% ../nbs/34_training.ipynb #1dd2dd1d
+# %% ../nbs/34_training.ipynb #7a2c4451
 import csv
 import math
 import os
@@ -23,13 +24,14 @@ from time import perf_counter
 import torch
 from fastcore.basics import patch
 from torch import nn
-from torch.nn.utils import get_total_norm
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from .batching import Batch, TokenBatches
-from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, save_checkpoint, unique_tensors
+from .batching import Batch, TokenBatches, token_batches
+from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, load_weights, save_checkpoint, unique_tensors
 from .config import TrainingConfig, check_choice, check_number, shown
-from .loss import CrossEntropyCompute
-from .schedule import adam, noam
+from .loss import ConsistencyCompute, CrossEntropyCompute
+from .schedule import make_optimizer, make_schedule, scheduler
 
 # %% ../nbs/34_training.ipynb #d79b5646
 @dataclass
@@ -60,7 +62,7 @@ def in_groups(
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #54fe2906
+# %% ../nbs/34_training.ipynb #02b83d92
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
@@ -71,6 +73,7 @@ def run_epoch(
     accum_iter:int=1,             # Batches per update
     train_state:TrainState|None=None, # Counters to go on with; None: new ones
     on_update:Callable|None=None, # Called after each update with (loss per token, tokens of the update, counters)
+    clip:float|None=None,         # Longest gradient: a longer one is shortened to this; None: as it comes
 )->tuple[float, TrainState]:      # Loss per token over the epoch, counters
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
@@ -84,13 +87,13 @@ def run_epoch(
             norm = sum(int(batch.ntokens) for batch in group)
             loss = sum(_one_batch(n, batch, model, loss_compute, norm, training, state) for n, batch in enumerate(group, seen))
             total, tokens, seen = total + loss, tokens + norm, seen + len(group)
-            if training: _update(model, optimizer, scheduler, state)
+            if training: _update(model, optimizer, scheduler, state, clip)
             if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
             if training and on_update: on_update(loss / max(norm, 1), norm, state)
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #a5a05fe2
+# %% ../nbs/34_training.ipynb #3ae05f9c
 def _one_batch(number, batch, model, loss_compute, norm, training, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
@@ -103,10 +106,12 @@ def _one_batch(number, batch, model, loss_compute, norm, training, state):
         state.accum_step += 1; state.samples += len(batch.src); state.tokens += int(batch.ntokens)
     return loss
 
-def _update(model, optimizer, scheduler, state):
-    size = get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+def _update(model, optimizer, scheduler, state, clip=None):
+    learning = [p for p in model.parameters() if p.grad is not None]
+    size = get_total_norm([p.grad for p in learning])
     if not math.isfinite(size):
         raise FloatingPointError(f"the gradient of update {state.step + 1} is not finite: lower the learning rate (factor), or train with precision='fp32'; the weights are those of update {state.step}.")
+    if clip is not None: clip_grads_with_norm_(learning, clip, size)
     optimizer.step(); scheduler.step()
     torch.clear_autocast_cache() # copies of the old weights, if the caller's autocast has kept any
     state.step += 1
@@ -143,10 +148,11 @@ def autocast(
     # the cache would keep the bf16 copies of the weights for the whole block, so that updates inside it went unseen
     return torch.autocast(torch.device(device).type, torch.bfloat16, cache_enabled=False) if on else nullcontext()
 
-# %% ../nbs/34_training.ipynb #66cdd753
+# %% ../nbs/34_training.ipynb #8adc6376
 def keep_memory()->None:
-    "Let the C library keep freed memory for the next batch: on Linux, handing it back and asking again costs a good part of each step."
+    "Let the C library keep freed memory for the next batch, and oneDNN the kernels it has compiled."
     import ctypes
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "100000")
     try: mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError): return # not glibc: nothing to tune
     for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)): mallopt(option, value) # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
@@ -196,7 +202,7 @@ def run_folder(
         for left in (*out.glob(".epoch-*.new"), *out.glob(".epoch-*.gone")): shutil.rmtree(left, ignore_errors=True) # of a crash
         yield
 
-# %% ../nbs/34_training.ipynb #7f1426f0
+# %% ../nbs/34_training.ipynb #275f9a36
 class Run:
     "A training between two epochs: all that a checkpoint holds."
     def __init__(self,
@@ -211,6 +217,7 @@ class Run:
         data = dict(pairs=len(train.pairs), ntokens=train.ntokens, max_tokens=train.max_tokens, seed=train.seed)
         self.settings = asdict(config) | {f"train.{name}": value for name, value in data.items()}
         self.keep = max(2, config.average_last)
+        self.mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.ema)) if config.ema else None
 
     @property
     def seconds(self)->float: # Training time so far, validation included
@@ -228,13 +235,13 @@ class Run:
         own = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
         self.recent.append({name: own[id(p)] for name, p in self.model.state_dict(keep_vars=True).items()})
 
-# %% ../nbs/34_training.ipynb #4cc57e16
+# %% ../nbs/34_training.ipynb #31e489ed
 @patch
 def save(self:Run):
     "Write this epoch's checkpoint, then `tidy`."
     if self.out is None: return
     state = dict(train_state=asdict(self.state), history=self.history, settings=self.settings)
-    save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state)
+    save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state, self.mean and self.mean.module)
     self.tidy()
 
 @patch
@@ -259,14 +266,16 @@ def check_settings(
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #f94f61dc
+# %% ../nbs/34_training.ipynb #84f94859
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
     whole = checkpoints(self.out)
+    free = ("max_seconds",) if self.config.schedule == "cosine" else ("epochs", "max_seconds")
     for folder in whole:
         state = load_checkpoint(folder, self.model, self.optimizer)
-        check_settings(state["settings"], self.settings)
+        check_settings(state["settings"], self.settings, free)
+        if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
         self.state, self.history = TrainState(**state["train_state"]), state["history"]
         self.remember()
     for damaged in set(epoch_folders(self.out)) - set(whole):
@@ -275,16 +284,16 @@ def resume(self:Run):
         os.replace(damaged, aside)
     if self.history: self.tidy() # a crash may have struck right after the checkpoint
 
-# %% ../nbs/34_training.ipynb #0e98ff21
+# %% ../nbs/34_training.ipynb #2ef2a510
 @patch
 def check_space(self:Run):
     "Refuse to begin when the disk cannot hold the checkpoints that this run keeps."
     if self.out is None: return
-    size = 3 * sum(p.numel() * p.element_size() for p in self.model.parameters())
+    size = (4 if self.mean else 3) * sum(p.numel() * p.element_size() for p in self.model.parameters())
     needed, free = size * max(1, self.keep + 1 - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
     if free < needed: raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need {needed / 1e6:.1f} MB: free some space, or choose another out.")
 
-# %% ../nbs/34_training.ipynb #9376b052
+# %% ../nbs/34_training.ipynb #9900244c
 def train_epoch(
     run:Run,                   # Moves on by one epoch
     train:TokenBatches,        # Training pairs
@@ -297,12 +306,15 @@ def train_epoch(
     config, epoch, start, before = run.config, len(run.history), perf_counter(), run.state.tokens
     torch.manual_seed((config.seed * 1_000_003 + epoch) % 2**63)
     def show(loss, tokens, state):
+        if run.mean: run.mean.update_parameters(run.model)
         bar.update(tokens)
         bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{run.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
-    compute = CrossEntropyCompute(run.model.generator, train.pad, config.smoothing)
-    batches = (b.to(device) for b in train.epoch(epoch))
+    compute, batches = CrossEntropyCompute(run.model.generator, train.pad, config.smoothing), train.epoch(epoch)
+    if config.consistency:
+        compute, batches = ConsistencyCompute(run.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
+    batches = (b.to(device) for b in batches)
     with autocast(device, config.precision):
-        loss, _ = run_epoch(batches, run.model, compute, run.optimizer, scheduler, "train", config.accum_iter, run.state, show)
+        loss, _ = run_epoch(batches, run.model, compute, run.optimizer, scheduler, "train", config.accum_iter, run.state, show, config.clip)
     trained, lr = perf_counter() - start, run.optimizer.param_groups[0]["lr"]
     row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss)
     if valid: row |= dict(valid_nll=(watched := nll(run.model, valid.epoch(), device)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
@@ -322,7 +334,18 @@ def check_data(
         if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
 
-# %% ../nbs/34_training.ipynb #c91287bd
+# %% ../nbs/34_training.ipynb #ba4f7914
+def rate_of(
+    model:nn.Module,       # An `EncoderDecoder`
+    train:TokenBatches,    # Training pairs
+    config:TrainingConfig, # How to train
+)->Callable:               # Number of the update, from 1 -> learning rate
+    "The schedule that a configuration names."
+    updates = config.epochs * math.ceil(len(token_batches(train.lengths, train.max_tokens)) / config.accum_iter)
+    factor = config.factor if config.peak is None else 1. # a peak is what it says
+    return make_schedule(config.schedule, model.src_embed[0].d_model, factor, config.warmup, max(updates, config.warmup + 1), config.peak)
+
+# %% ../nbs/34_training.ipynb #6c576794
 def fit(
     model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
     train:TokenBatches,        # Training pairs
@@ -339,15 +362,16 @@ def fit(
     check_data(train, valid, config)
     device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
-    run = Run(model.to(device), adam(model), config, train, out)
+    model.to(device)
+    run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out)
     with run_folder(out, resume):
         if resume: run.resume()
         run.check_space()
-        scheduler = noam(run.optimizer, model.src_embed[0].d_model, config.factor, config.warmup, run.state.step)
+        schedule = scheduler(run.optimizer, rate_of(model, train, config), run.state.step)
         with tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not progress) as bar:
             while not run.done:
-                row = train_epoch(run, train, valid, scheduler, device, bar)
+                row = train_epoch(run, train, valid, schedule, device, bar)
                 run.remember(); run.save()
                 if on_epoch: on_epoch(row)
-    average_states(model, run.recent).eval()
+    average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent).eval()
     return run.history
