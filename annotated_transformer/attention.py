@@ -111,12 +111,13 @@ def fused_attention(
             return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, p).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, mask, p)
 
-# %% ../nbs/11_attention.ipynb #03438ac0
+# %% ../nbs/11_attention.ipynb #50527d92
 def joint_linear(
     x:Tensor,         # Vectors `(..., D)`
     *maps:nn.Linear,  # Maps of D, with biases or all without
 )->tuple[Tensor, ...]: # What each of them makes of x
     "Several linear maps of the same vectors in one product."
+    if len({m.bias is None for m in maps}) != 1: raise ValueError(f"maps are {len(maps)}, some with a bias and some without: give at least one, all alike.")
     bias = None if maps[0].bias is None else torch.cat([m.bias for m in maps])
     return F.linear(x, torch.cat([m.weight for m in maps]), bias).split([m.out_features for m in maps], -1)
 

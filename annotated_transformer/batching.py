@@ -18,7 +18,7 @@ from .config import check_number
 from .masks import padding_mask, target_mask
 from .model import check_ids
 
-# %% ../nbs/23_batching.ipynb #2b840c12
+# %% ../nbs/23_batching.ipynb #ea74caa5
 class Batch:
     "Source and target of some sentence pairs with their masks; the target shifted against its labels (§3.1)."
     def __init__(self,
@@ -29,7 +29,7 @@ class Batch:
         self.src = check_ids("src", src)
         self.src_mask = padding_mask(self.src, pad)
         self.tgt = self.tgt_y = self.tgt_mask = None
-        self.ntokens = 0
+        self.npairs, self.ntokens = len(self.src), 0
         if tgt is None: return
         tgt = check_ids("tgt", tgt)
         if len(tgt) != len(src): raise ValueError(f"src has {len(src)} rows, tgt has {len(tgt)}: each source needs its target.")
@@ -60,9 +60,9 @@ def to(self:Batch,
         if isinstance(value, Tensor): setattr(moved, name, value.to(device))
     return moved
 
-# %% ../nbs/23_batching.ipynb #c7c9ca0b
+# %% ../nbs/23_batching.ipynb #8dddb6a8
 @patch
-def twice(self:Batch)->Batch: # `(2B, ...)`, the second half equal to the first; `ntokens` stays
+def twice(self:Batch)->Batch: # `(2B, ...)`, the second half equal to the first; `npairs` and `ntokens` stay
     "The batch below itself, for two dropout passes in one."
     both = copy.copy(self)
     for name, value in vars(self).items():
@@ -145,7 +145,7 @@ def token_batches(
     if seed is not None: rng.shuffle(batches)
     return batches
 
-# %% ../nbs/23_batching.ipynb #b0eb9770
+# %% ../nbs/23_batching.ipynb #6d8ac4d9
 class TokenBatches:
     "The training pairs, cut into fresh batches of similar length each epoch."
     def __init__(self,
@@ -168,10 +168,15 @@ class TokenBatches:
         epoch:int=0,     # Number of the epoch, from 0
     )->Iterator[Batch]:  # `Batch`es on the CPU
         "All pairs once, in the order of this epoch."
+        for rows in self.plan(epoch): yield collate(rows, pad=self.pad)
+
+    def plan(self,
+        epoch:int=0,          # Number of the epoch, from 0
+    )->list[list[tuple]]:     # The pairs of each batch
+        "Which pairs come together in this epoch."
         seed = None if self.seed is None else self.seed * 1_000_003 + epoch
         pairs, lengths = self.pairs, self.lengths
         if self.recut is not None:
             pairs = self.recut(epoch)
             lengths = [(len(s) + 1, len(t) + 1) for s, t in pairs]
-        for rows in token_batches(lengths, self.max_tokens, seed):
-            yield collate([pairs[i] for i in rows], pad=self.pad)
+        return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]

@@ -108,7 +108,7 @@ def preset(
     check_choice("preset", name, PRESETS)
     return replace(PRESETS[name], **check_known(changes, TransformerConfig))
 
-# %% ../nbs/00_config.ipynb #6e8fdda9
+# %% ../nbs/00_config.ipynb #1f2c163c
 @dataclass(frozen=True)
 class TrainingConfig:
     "How a model is trained (§5.1-§5.4): batches, schedule, smoothing, length of the run."
@@ -120,7 +120,7 @@ class TrainingConfig:
     smoothing:float = 0.1        # Label smoothing
     average_last:int = 5         # The trained model is the mean of this many last epochs
     max_len:int = 150            # Longest training sentence, in tokens
-    max_seconds:float|None = None # Stop after the epoch in which this much time has passed; None: never
+    max_seconds:float|None = None # Stop after the epoch in which this much time has passed, wherever the schedule stands; None: never
     precision:str = "auto"       # "fp32", "bf16", or "auto": bf16 where the hardware multiplies it fast
     seed:int = 0                 # Seeds the weights, the batches and the dropout
     schedule:str = "noam"        # Shape of the learning rate over time: "noam", "inverse_sqrt", "cosine" or "constant"
@@ -145,6 +145,8 @@ class TrainingConfig:
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))
         check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
+        if self.schedule == "noam" and self.peak is not None: raise ValueError(f"peak={self.peak} has no place in schedule='noam', whose peak follows from the width: choose 'inverse_sqrt', or change factor.")
+        if self.optimizer == "adam" and self.weight_decay: raise ValueError(f"weight_decay={self.weight_decay} is not for optimizer='adam': choose 'adamw'.")
 
 # %% ../nbs/00_config.ipynb #71a4ca3e
 def to_json(

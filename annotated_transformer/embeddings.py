@@ -50,12 +50,12 @@ def sinusoids(
     table = torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
     return table[:, :d_model].float()
 
-# %% ../nbs/12_embeddings.ipynb #1232c72f
+# %% ../nbs/12_embeddings.ipynb #5d1d156e
 class Dropout(nn.Dropout):
     "`nn.Dropout` that draws eight decisions at a time on a CPU; `p` is met to within 1/512."
     def forward(self,
         x:Tensor, # Anything
-    )->Tensor:    # The same shape: a share p is 0, the rest divided by 1 - p
+    )->Tensor:    # The same shape: a share of nearly p is 0, the rest is divided by what is left
         "In evaluation, or with p = 0, nothing happens."
         parents = not self.training or not .05 <= self.p <= .95 or x.device.type != "cpu" or torch.compiler.is_compiling()
         if parents: return super().forward(x)

@@ -117,7 +117,7 @@ def smoothed_cross_entropy(
     check_smoothing(logits.size(-1), padding_idx, smoothing)
     return SmoothedCrossEntropy.apply(logits, check_labels(target, logits.size(-1)), padding_idx, smoothing)
 
-# %% ../nbs/30_loss.ipynb #97903885
+# %% ../nbs/30_loss.ipynb #0f347029
 def cost_and_gradient(
     z:Tensor,         # Scores `(N, V)`; used up
     target:Tensor,    # Labels `(N,)`
@@ -131,19 +131,19 @@ def cost_and_gradient(
     loss = wide(z.amax(-1)) - wide(p.amax(-1)).log() - (1 - smoothing) * label
     if smoothing: # 0 times an infinite score would be NaN
         z[:, padding_idx] = 0
-        loss = loss - share * (wide(z.sum(-1)) - label)
+        loss = loss - share * (z.sum(-1, dtype=label.dtype) - label)
     p.sub_(share)
     p[:, padding_idx] += share
     p[rows, target] -= 1 - smoothing - share
     return loss.masked_fill(~real, 0).sum(), p if real.all() else p.mul_(real[:, None])
 
-# %% ../nbs/30_loss.ipynb #fec48884
+# %% ../nbs/30_loss.ipynb #e3316d8d
 class ChunkedCrossEntropy(torch.autograd.Function):
     "Linear scores and their smoothed cross-entropy a few rows at a time: the table of scores is never whole."
     @staticmethod
-    def forward(ctx, x, weight, bias, target, padding_idx, smoothing, rows):
+    def forward(ctx, x, weight, bias, target, padding_idx, smoothing, rows, learning):
         "Hidden states `(N, D)`, matrix `(V, D)`, bias `(V,)` or None, labels `(N,)` to the sum; the gradients are kept."
-        kind, learning = x.device.type, any(ctx.needs_input_grad)
+        kind, learning = x.device.type, learning and any(ctx.needs_input_grad)
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
         w, b, total = weight.to(dtype), None if bias is None else bias.to(dtype), x.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         grads = [None if t is None or not learning else torch.zeros_like(t) for t in (x, weight, bias)]
@@ -154,7 +154,8 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                 total += loss
                 if learning:
                     grads[0][start:start + rows] = g @ w
-                    grads[1] += g.T @ part
+                    if dtype == weight.dtype: torch.addmm(grads[1], g.T, part, out=grads[1]) # without a second matrix of that size
+                    else: grads[1] += g.T @ part
                     if bias is not None: grads[2] += g.sum(0)
         if learning: ctx.save_for_backward(*grads)
         return total
@@ -163,9 +164,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad):
         "Only the factor from above is missing."
-        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None
+        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None, None
 
-# %% ../nbs/30_loss.ipynb #30f76826
+# %% ../nbs/30_loss.ipynb #9f1942c9
 def linear_smoothed_cross_entropy(
     x:Tensor,            # Hidden states `(N, D)`
     weight:Tensor,       # Output matrix `(V, D)`
@@ -182,7 +183,8 @@ def linear_smoothed_cross_entropy(
     if bias is not None and bias.shape != (V,): raise ValueError(f"bias has shape {tuple(bias.shape)}, weight has {V} rows: give one bias per token.")
     check_smoothing(V, padding_idx, smoothing)
     if rows is not None: check_number("rows", rows, low=1, whole=True)
-    return ChunkedCrossEntropy.apply(x, weight, bias, check_labels(target, V), padding_idx, smoothing, rows or max(1, 2**23 // V))
+    target, rows = check_labels(target, V), rows or max(1, 2**23 // V)
+    return ChunkedCrossEntropy.apply(x, weight, bias, target, padding_idx, smoothing, rows, torch.is_grad_enabled())
 
 # %% ../nbs/30_loss.ipynb #0657dfe7
 class SimpleLossCompute:

@@ -7,7 +7,7 @@ __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_e
            'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data',
            'rate_of', 'fit']
 
-# %% ../nbs/34_training.ipynb #7a2c4451
+# %% ../nbs/34_training.ipynb #eec1335e
 import csv
 import math
 import os
@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from .batching import Batch, TokenBatches, token_batches
+from .batching import Batch, TokenBatches
 from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, load_weights, save_checkpoint, unique_tensors
 from .config import TrainingConfig, check_choice, check_number, shown
 from .loss import ConsistencyCompute, CrossEntropyCompute
@@ -62,7 +62,7 @@ def in_groups(
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #02b83d92
+# %% ../nbs/34_training.ipynb #425216fa
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
@@ -78,6 +78,7 @@ def run_epoch(
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
     check_number("accum_iter", accum_iter, low=1, whole=True)
+    if clip is not None: check_number("clip", clip, low=1e-12)
     training, state = mode != "eval", TrainState() if train_state is None else train_state
     model.train(training)
     total, tokens, seen = 0., 0, 0
@@ -93,7 +94,7 @@ def run_epoch(
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #3ae05f9c
+# %% ../nbs/34_training.ipynb #89b76302
 def _one_batch(number, batch, model, loss_compute, norm, training, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
@@ -103,7 +104,7 @@ def _one_batch(number, batch, model, loss_compute, norm, training, state):
         raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
     if training:
         with torch.autocast(node.device.type, enabled=False): node.backward() # each step backwards has the precision of its step forwards
-        state.accum_step += 1; state.samples += len(batch.src); state.tokens += int(batch.ntokens)
+        state.accum_step += 1; state.samples += batch.npairs; state.tokens += int(batch.ntokens)
     return loss
 
 def _update(model, optimizer, scheduler, state, clip=None):
@@ -266,7 +267,7 @@ def check_settings(
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #84f94859
+# %% ../nbs/34_training.ipynb #967dc8a8
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
@@ -274,7 +275,7 @@ def resume(self:Run):
     free = ("max_seconds",) if self.config.schedule == "cosine" else ("epochs", "max_seconds")
     for folder in whole:
         state = load_checkpoint(folder, self.model, self.optimizer)
-        check_settings(state["settings"], self.settings, free)
+        check_settings(asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
         if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
         self.state, self.history = TrainState(**state["train_state"]), state["history"]
         self.remember()
@@ -334,16 +335,19 @@ def check_data(
         if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
 
-# %% ../nbs/34_training.ipynb #ba4f7914
+# %% ../nbs/34_training.ipynb #bc6ee3d3
 def rate_of(
     model:nn.Module,       # An `EncoderDecoder`
     train:TokenBatches,    # Training pairs
     config:TrainingConfig, # How to train
 )->Callable:               # Number of the update, from 1 -> learning rate
     "The schedule that a configuration names."
-    updates = config.epochs * math.ceil(len(token_batches(train.lengths, train.max_tokens)) / config.accum_iter)
-    factor = config.factor if config.peak is None else 1. # a peak is what it says
-    return make_schedule(config.schedule, model.src_embed[0].d_model, factor, config.warmup, max(updates, config.warmup + 1), config.peak)
+    width, warmup, total = model.src_embed[0].d_model, config.warmup, None
+    peak = config.peak if config.peak is not None or config.schedule == "noam" else config.factor * (width * warmup) ** -.5
+    if config.schedule == "cosine":
+        total = max(2, config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter))
+        warmup = max(1, min(warmup, total // 4))
+    return make_schedule(config.schedule, width, config.factor if peak is None else 1., warmup, total, peak)
 
 # %% ../nbs/34_training.ipynb #6c576794
 def fit(

@@ -102,7 +102,7 @@ class Speed:
         achieved, peak = (f"{x / 1000**power:.1f} {' kMGT'[power].strip()}FLOP/s" for x in (self.achieved, self.peak))
         return f"{achieved} achieved of {peak} that this machine's matrix products reach at these shapes: {self.share:.0%}"
 
-# %% ../nbs/35_watching.ipynb #bd396b45
+# %% ../nbs/35_watching.ipynb #f8de19b1
 def training_speed(
     model:nn.Module,        # The model that was trained
     train:TokenBatches,     # What it was trained on
@@ -117,9 +117,10 @@ def training_speed(
     try: rate = median(row["tokens_per_s"] for row in history)
     except (TypeError, KeyError, ValueError): raise ValueError(f"history={shown(history)} has no epoch with tokens_per_s: give what fit returned.") from None
     flops = tokens = 0
-    for b in train.epoch():
-        flops += training_flops(model, passes * len(b.src), b.src.size(1), b.tgt.size(1), passes * b.ntokens)
-        tokens += b.ntokens
+    for rows in train.plan():
+        S, T, n = max(len(s) for s, _ in rows) + 1, max(len(t) for _, t in rows) + 1, sum(len(t) + 1 for _, t in rows)
+        flops += training_flops(model, passes * len(rows), S, T, passes * n)
+        tokens += n
     if not tokens: raise ValueError("train is empty: there was nothing to compute.")
     return Speed(flops, flops / tokens * rate, matmul_rate(model, train.max_tokens, device, precision))
 
