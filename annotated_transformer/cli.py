@@ -81,7 +81,7 @@ def read_settings(
         except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
     return settings
 
-# %% ../nbs/43_cli.ipynb #6e079638
+# %% ../nbs/43_cli.ipynb #d9cab257
 def recipe(
     data:str,           # A named corpus, or a path
     size:str|None=None, # Preset that replaces the recipe's model size
@@ -94,10 +94,9 @@ def recipe(
     if size and f"{data}/{size}" not in RECIPES: model = preset(size, tie="all")
     if tokenizer == "words": model = replace(model, tie="decoder")
     training = replace(training, **{name: value for name, value in changes.items() if value is not None})
-    for name, value in read_settings(settings).items():
-        if hasattr(model, name): model = replace(model, **{name: value})
-        else: training = replace(training, **{name: value})
-    return model, training, vocab
+    settings = read_settings(settings)
+    of = lambda config: {f.name: settings[f.name] for f in fields(config) if f.name in settings}
+    return replace(model, **of(model)), replace(training, **of(training)), vocab
 
 # %% ../nbs/43_cli.ipynb #e016bdfa
 def check_out(
@@ -114,14 +113,14 @@ def check_out(
         raise FileExistsError(f"{taken[0]} holds an earlier run: give --resume to go on with it, --overwrite to replace it, or another --out.")
     return folder
 
-# %% ../nbs/43_cli.ipynb #cd295376
+# %% ../nbs/43_cli.ipynb #f87493c1
 def forget_run(
     folder:Path, # Where a run keeps log and checkpoints
 )->None:
-    "Drop the checkpoints of an earlier run, and nothing else; a run that is still going on keeps them."
+    "Drop the checkpoints and curves of an earlier run, and nothing else; a run that is still going on keeps them."
     if not folder.is_dir(): return
     with run_folder(folder, resume=True):
-        for path in epoch_folders(folder): shutil.rmtree(path)
+        for path in (*epoch_folders(folder), folder/"tensorboard"): shutil.rmtree(path, ignore_errors=path.name == "tensorboard")
 
 # %% ../nbs/43_cli.ipynb #c50a6358
 def load_parts(

@@ -160,10 +160,17 @@ class Comparison:
         return (f"BLEU {self.baseline:.2f} -> {self.system:.2f}, difference {self.difference:+.2f} "
                 f"(95 % from {self.low:+.2f} to {self.high:+.2f}), p = {self.p_value:.4f} | {self.draws} draws | {self.signature}")
 
-# %% ../nbs/41_evaluation.ipynb #4f477837
+# %% ../nbs/41_evaluation.ipynb #8df2f228
+def _counts_of_runs(name, system, references, form, lang):
+    "`_counts` of one list of outputs, or the sum of those of several lists."
+    several = isinstance(system, (list, tuple)) and system and not isinstance(system[0], str)
+    parts = [_counts(form, lang, *_matched(references, **{name: run})) for run in (system if several else [system])]
+    return sum(counts for counts, _ in parts), parts[0][1]
+
+# %% ../nbs/41_evaluation.ipynb #48b6fea8
 def paired_bootstrap(
-    baseline:Iterable[str],   # Translations of the one system, detokenised
-    system:Iterable[str],     # Translations of the other
+    baseline:Iterable[str],   # Translations of the one system, detokenised; or a list of several such lists, one per seed
+    system:Iterable[str],     # Translations of the other, likewise
     references:Iterable[str], # One reference per sentence, raw
     n:int=1000,               # Number of draws
     seed:int=0,               # Same seed, same draws
@@ -171,9 +178,9 @@ def paired_bootstrap(
     lang:str="en",            # Language, for the tokenised form
 )->Comparison:                # Both figures, the interval of their difference, p
     "Is `system` better than `baseline`? The same bootstrap draws score both."
-    baseline, system, references = _matched(references, baseline=baseline, system=system)
-    a, signature = _counts(form, lang, baseline, references)
-    b, _ = _counts(form, lang, system, references)
+    references = _texts("references", references)
+    a, signature = _counts_of_runs("baseline", baseline, references, form, lang)
+    b, _ = _counts_of_runs("system", system, references, form, lang)
     whole = _bleu(a.sum(0)), _bleu(b.sum(0))
     draws = _resampled([a, b], n, seed)
     gains = draws[1] - draws[0]
