@@ -31,19 +31,19 @@ __all__ = ['BASELINES', 'BOS', 'Batch', 'CORPORA', 'ChunkedCrossEntropy', 'Compa
            'load_corpus', 'load_optimizer', 'load_parts', 'load_tokenizer', 'load_weights', 'lone_pass',
            'loss_benchmark', 'make_model', 'make_optimizer', 'make_positions', 'make_schedule', 'many',
            'masked_softmax', 'matmul_rate', 'memory_benchmark', 'merge_pair', 'model_levels', 'multi30k', 'muon', 'nll',
-           'noam', 'notebook_batches', 'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'pad_rows',
-           'padding_mask', 'padding_share', 'paired_bootstrap', 'parallel_files', 'parameter_kinds', 'plain_errors',
-           'pocket_pairs', 'present_splits', 'preset', 'quality_grid', 'rate', 'rate_of', 'ratio', 'read_config',
-           'read_lines', 'read_manifest', 'read_pairs', 'read_settings', 'rebatch', 'recipe', 'record_attention',
-           'report', 'run_epoch', 'run_folder', 'same_run', 'save_checkpoint', 'save_optimizer', 'save_weights',
-           'saved_files', 'say_epoch', 'scatter_chart', 'scheduler', 'score', 'sha256', 'show_part', 'shown',
-           'sinusoids', 'size_by_part', 'smooth_labels', 'smoothed_cross_entropy', 'spacy_tokenizer', 'speeds',
-           'spelled_attend', 'spelled_norm', 'split_heads', 'split_of', 'split_pairs', 'spread', 'standing',
-           'steps_benchmark', 'subsequent_mask', 'target_mask', 'tensorboard', 'three_products', 'tidy',
-           'tie_embeddings', 'to_json', 'to_strict_json', 'token_batches', 'train', 'train_epoch', 'train_tokenizers',
-           'trainer', 'training_batches', 'training_curve', 'training_flops', 'training_speed', 'translate',
-           'tsv_pairs', 'unique_tensors', 'watchers', 'whole_folder', 'wmt14', 'word_splitter', 'wordlevel_tokenizer',
-           'workload', 'write_manifest', 'write_record', 'write_table']
+           'noam', 'notebook_batches', 'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'over_seeds',
+           'pad_rows', 'padding_mask', 'padding_share', 'paired_bootstrap', 'pairs_digest', 'parallel_files',
+           'parameter_kinds', 'plain_errors', 'pocket_pairs', 'present_splits', 'preset', 'quality_grid', 'rate',
+           'rate_of', 'ratio', 'read_config', 'read_lines', 'read_manifest', 'read_pairs', 'read_settings', 'rebatch',
+           'recipe', 'record_attention', 'report', 'run_epoch', 'run_folder', 'same_run', 'save_checkpoint',
+           'save_optimizer', 'save_weights', 'saved_files', 'say_epoch', 'scatter_chart', 'scheduler', 'score',
+           'sha256', 'show_part', 'shown', 'sinusoids', 'size_by_part', 'smooth_labels', 'smoothed_cross_entropy',
+           'spacy_tokenizer', 'speeds', 'spelled_attend', 'spelled_norm', 'split_heads', 'split_of', 'split_pairs',
+           'spread', 'standing', 'steps_benchmark', 'subsequent_mask', 'target_mask', 'tensorboard', 'three_products',
+           'tidy', 'tie_embeddings', 'to_json', 'to_strict_json', 'token_batches', 'train', 'train_epoch',
+           'train_tokenizers', 'trainer', 'training_batches', 'training_curve', 'training_flops', 'training_speed',
+           'translate', 'tsv_pairs', 'unique_tensors', 'watchers', 'whole_folder', 'wmt14', 'word_splitter',
+           'wordlevel_tokenizer', 'workload', 'write_manifest', 'write_record', 'write_table']
 
 # %% ../nbs/99_all.ipynb #433f3be2
 from .config import *
@@ -70,7 +70,7 @@ from .experiments import *
 from .copy_task import *
 from .benchmarks import *
 
-# %% ../nbs/99_all.ipynb #34b45935
+# %% ../nbs/99_all.ipynb #178d40de
 _all_ = [
     "BASELINES", "BOS", "Batch", "CORPORA", "ChunkedCrossEntropy", "Comparison", "ConsistencyCompute",
     "CrossEntropyCompute", "Decoder", "DecoderLayer", "Drawing", "Dropout", "DummyOptimizer",
@@ -101,16 +101,16 @@ _all_ = [
     "load_parts", "load_tokenizer", "load_weights", "lone_pass", "loss_benchmark", "make_model",
     "make_optimizer", "make_positions", "make_schedule", "many", "masked_softmax", "matmul_rate",
     "memory_benchmark", "merge_pair", "model_levels", "multi30k", "muon", "nll", "noam", "notebook_batches",
-    "one_hot_loss", "one_line", "one_training", "opus_books", "pad_rows", "padding_mask", "padding_share",
-    "paired_bootstrap", "parallel_files", "parameter_kinds", "plain_errors", "pocket_pairs", "present_splits",
-    "preset", "quality_grid", "rate", "rate_of", "ratio", "read_config", "read_lines", "read_manifest",
-    "read_pairs", "read_settings", "rebatch", "recipe", "record_attention", "report", "run_epoch",
-    "run_folder", "same_run", "save_checkpoint", "save_optimizer", "save_weights", "saved_files", "say_epoch",
-    "scatter_chart", "scheduler", "score", "sha256", "show_part", "shown", "sinusoids", "size_by_part",
-    "smooth_labels", "smoothed_cross_entropy", "spacy_tokenizer", "speeds", "spelled_attend", "spelled_norm",
-    "split_heads", "split_of", "split_pairs", "spread", "standing", "steps_benchmark", "subsequent_mask",
-    "target_mask", "tensorboard", "three_products", "tidy", "tie_embeddings", "to_json", "to_strict_json",
-    "token_batches", "train", "train_epoch", "train_tokenizers", "trainer", "training_batches",
-    "training_curve", "training_flops", "training_speed", "translate", "tsv_pairs", "unique_tensors",
-    "watchers", "whole_folder", "wmt14", "word_splitter", "wordlevel_tokenizer", "workload", "write_manifest",
-    "write_record", "write_table"]
+    "one_hot_loss", "one_line", "one_training", "opus_books", "over_seeds", "pad_rows", "padding_mask",
+    "padding_share", "paired_bootstrap", "pairs_digest", "parallel_files", "parameter_kinds", "plain_errors",
+    "pocket_pairs", "present_splits", "preset", "quality_grid", "rate", "rate_of", "ratio", "read_config",
+    "read_lines", "read_manifest", "read_pairs", "read_settings", "rebatch", "recipe", "record_attention",
+    "report", "run_epoch", "run_folder", "same_run", "save_checkpoint", "save_optimizer", "save_weights",
+    "saved_files", "say_epoch", "scatter_chart", "scheduler", "score", "sha256", "show_part", "shown",
+    "sinusoids", "size_by_part", "smooth_labels", "smoothed_cross_entropy", "spacy_tokenizer", "speeds",
+    "spelled_attend", "spelled_norm", "split_heads", "split_of", "split_pairs", "spread", "standing",
+    "steps_benchmark", "subsequent_mask", "target_mask", "tensorboard", "three_products", "tidy",
+    "tie_embeddings", "to_json", "to_strict_json", "token_batches", "train", "train_epoch",
+    "train_tokenizers", "trainer", "training_batches", "training_curve", "training_flops", "training_speed",
+    "translate", "tsv_pairs", "unique_tensors", "watchers", "whole_folder", "wmt14", "word_splitter",
+    "wordlevel_tokenizer", "workload", "write_manifest", "write_record", "write_table"]

@@ -49,25 +49,26 @@ class Batch:
         "Hide padding and every later word."
         return target_mask(tgt, pad)
 
-# %% ../nbs/23_batching.ipynb #4f564d04
+# %% ../nbs/23_batching.ipynb #94bea395
 @patch
 def to(self:Batch,
     device, # Where the tensors should live
 )->Batch:   # The same batch there; this one stays where it is
     "Copy every tensor of the batch to a device."
-    moved = copy.copy(self)
-    for name, value in vars(self).items():
-        if isinstance(value, Tensor): setattr(moved, name, value.to(device))
-    return moved
+    return _with_tensors(self, lambda t: t.to(device))
 
-# %% ../nbs/23_batching.ipynb #8dddb6a8
+def _with_tensors(batch, change):
+    "A copy of the batch whose tensors are changed, and nothing else."
+    other = copy.copy(batch)
+    for name, value in vars(batch).items():
+        if isinstance(value, Tensor): setattr(other, name, change(value))
+    return other
+
+# %% ../nbs/23_batching.ipynb #cddf76f8
 @patch
 def twice(self:Batch)->Batch: # `(2B, ...)`, the second half equal to the first; `npairs` and `ntokens` stay
     "The batch below itself, for two dropout passes in one."
-    both = copy.copy(self)
-    for name, value in vars(self).items():
-        if isinstance(value, Tensor): setattr(both, name, torch.cat([value, value]))
-    return both
+    return _with_tensors(self, lambda t: torch.cat([t, t]))
 
 # %% ../nbs/23_batching.ipynb #7da057fd
 def rebatch(
@@ -145,7 +146,10 @@ def token_batches(
     if seed is not None: rng.shuffle(batches)
     return batches
 
-# %% ../nbs/23_batching.ipynb #6d8ac4d9
+# %% ../nbs/23_batching.ipynb #ad2ee422
+def _lengths(pairs): return [(len(s) + 1, len(t) + 1) for s, t in pairs] # `</s>` counts, `<s>` is shifted away
+
+# %% ../nbs/23_batching.ipynb #f6338e43
 class TokenBatches:
     "The training pairs, cut into fresh batches of similar length each epoch."
     def __init__(self,
@@ -158,7 +162,7 @@ class TokenBatches:
         if seed is not None: check_number("seed", seed, whole=True)
         self.recut = recut
         self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
-        self.lengths = [(len(s) + 1, len(t) + 1) for s, t in pairs] # `</s>` counts, `<s>` is shifted away
+        self.lengths = _lengths(pairs)
         self.ntokens = sum(t for _, t in self.lengths)
         _longest(self.lengths, max_tokens) # refuses now what would not fit later
 
@@ -178,5 +182,5 @@ class TokenBatches:
         pairs, lengths = self.pairs, self.lengths
         if self.recut is not None:
             pairs = self.recut(epoch)
-            lengths = [(len(s) + 1, len(t) + 1) for s, t in pairs]
+            lengths = _lengths(pairs)
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]

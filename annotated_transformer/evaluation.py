@@ -25,7 +25,7 @@ class Scores:
     def __str__(self):
         return f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | {self.sentences} sentences | {self.signature}"
 
-# %% ../nbs/41_evaluation.ipynb #52d80a5c
+# %% ../nbs/41_evaluation.ipynb #c61103ad
 def score(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
@@ -35,10 +35,13 @@ def score(
     outputs, references = _matched(references, outputs=outputs)
     if lowercase: outputs, references = ([t.lower() for t in texts] for texts in (outputs, references))
     from sacrebleu.metrics import BLEU
-    metric = BLEU(lowercase=lowercase)
+    return _scores(BLEU(lowercase=lowercase), outputs, references)
+
+def _scores(metric, outputs, references, note=""):
+    "The figures of texts as the metric should see them; `note` is added to its signature."
     bleu = metric.corpus_score(outputs, [references]).score
     exact = sum(o == r for o, r in zip(outputs, references)) / len(outputs)
-    return Scores(bleu, exact, len(outputs), str(metric.get_signature()))
+    return Scores(bleu, exact, len(outputs), f"{metric.get_signature()}{note}")
 
 # %% ../nbs/41_evaluation.ipynb #c78e8068
 def _texts(name, texts):
@@ -59,7 +62,7 @@ def _matched(references, **systems):
         if not texts: raise ValueError(f"{name} is empty: give at least one translation to score.")
     return [*systems.values(), references]
 
-# %% ../nbs/41_evaluation.ipynb #1ede8fb5
+# %% ../nbs/41_evaluation.ipynb #75956a1b
 FORMS = dict(cased=dict(), lowercased=dict(lowercase=True), tokenized=dict(lowercase=True, tokenize="none", force=True))
 
 def bleu_forms(
@@ -69,13 +72,8 @@ def bleu_forms(
 )->dict[str, Scores]:         # A `Scores` for each name in `FORMS`
     "BLEU of raw text (13a), of raw text without case, and of lower-cased Moses tokens."
     outputs, references = _matched(references, outputs=outputs)
-    forms = {}
-    for form in FORMS:
-        metric, note, (hyps, refs) = _in_form(form, lang, outputs, references)
-        bleu = metric.corpus_score(hyps, [refs]).score
-        exact = sum(h == r for h, r in zip(hyps, refs)) / len(refs)
-        forms[form] = Scores(bleu, exact, len(refs), f"{metric.get_signature()}{note}")
-    return forms
+    prepared = {form: _in_form(form, lang, outputs, references) for form in FORMS}
+    return {form: _scores(metric, *texts, note) for form, (metric, note, texts) in prepared.items()}
 
 # %% ../nbs/41_evaluation.ipynb #0af3d7a3
 def _in_form(form, lang, *texts):

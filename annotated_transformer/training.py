@@ -7,7 +7,7 @@ __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_e
            'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data',
            'rate_of', 'fit']
 
-# %% ../nbs/34_training.ipynb #eec1335e
+# %% ../nbs/34_training.ipynb #5f16972c
 import csv
 import math
 import os
@@ -31,7 +31,7 @@ from .batching import Batch, TokenBatches
 from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, load_weights, save_checkpoint, unique_tensors
 from .config import TrainingConfig, check_choice, check_number, shown
 from .loss import ConsistencyCompute, CrossEntropyCompute
-from .schedule import make_optimizer, make_schedule, scheduler
+from .schedule import make_optimizer, make_schedule, rate, scheduler
 
 # %% ../nbs/34_training.ipynb #d79b5646
 @dataclass
@@ -335,7 +335,7 @@ def check_data(
         if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
 
-# %% ../nbs/34_training.ipynb #bc6ee3d3
+# %% ../nbs/34_training.ipynb #816e7830
 def rate_of(
     model:nn.Module,       # An `EncoderDecoder`
     train:TokenBatches,    # Training pairs
@@ -343,7 +343,7 @@ def rate_of(
 )->Callable:               # Number of the update, from 1 -> learning rate
     "The schedule that a configuration names."
     width, warmup, total = model.src_embed[0].d_model, config.warmup, None
-    peak = config.peak if config.peak is not None or config.schedule == "noam" else config.factor * (width * warmup) ** -.5
+    peak = config.peak if config.peak is not None or config.schedule == "noam" else rate(warmup, width, config.factor, warmup)
     if config.schedule == "cosine":
         total = max(2, config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter))
         warmup = max(1, min(warmup, total // 4))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'same_run', 'check_outputs', 'check_place', 'read_config']
+           'pairs_digest', 'same_run', 'check_outputs', 'check_place', 'read_config']
 
 # %% ../nbs/42_translator.ipynb #0a9234a4
 import hashlib
@@ -135,6 +135,15 @@ def training_batches(
     recut = bpe_dropout_pairs(pairs, tokenizers, training, most) if training.bpe_dropout and seed is not None else None
     return TokenBatches(ids, training.max_tokens, seed, recut=recut)
 
+# %% ../nbs/42_translator.ipynb #23aa9aaa
+def pairs_digest(
+    pairs:Iterable[tuple[str, str]], # Sentence pairs
+)->str:                              # 64 hexadecimal digits
+    "Fingerprint of sentence pairs in their order."
+    digest = hashlib.sha256()
+    for two in pairs: digest.update(repr(two).encode())
+    return digest.hexdigest()
+
 # %% ../nbs/42_translator.ipynb #cd1621e7
 def same_run(
     facts:dict,    # What makes a run this run; anything that JSON can hold
@@ -154,7 +163,7 @@ def same_run(
         if on_epoch: on_epoch(row)
     return after
 
-# %% ../nbs/42_translator.ipynb #977e4272
+# %% ../nbs/42_translator.ipynb #e6ff9bc3
 @patch(cls_method=True)
 def fit(cls:Translator,
     train:Iterable[tuple[str, str]],             # Training pairs (source, target)
@@ -173,9 +182,7 @@ def fit(cls:Translator,
     both = train_tokenizers(train, tokenizer, vocab_size, pair)
     batches = training_batches(train, both, training, training.seed)
     watched = valid and training_batches(valid, both, training, name="valid")
-    data = hashlib.sha256()
-    for two in train: data.update(repr(two).encode())
-    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, model=asdict(config), seed=training.seed, data=data.hexdigest())
+    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, model=asdict(config), seed=training.seed, data=pairs_digest(train))
     kwargs["on_epoch"] = same_run(facts, kwargs.get("out"), kwargs.get("resume", False), kwargs.get("on_epoch"))
     torch.manual_seed(training.seed)
     about = dict(facts, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
