@@ -10,7 +10,7 @@ __all__ = ['OLD_WAYS', 'STEPS', 'BASELINES', 'PARTS', 'Workload', 'workload', 'i
            'lone_pass', 'memory_benchmark', 'compile_benchmark', 'report', 'benchmarks', 'write_record', 'bench',
            'show_part']
 
-# %% ../nbs/92_benchmarks.ipynb #21072125
+# %% ../nbs/92_benchmarks.ipynb #e233fd78
 import copy
 import json
 import math
@@ -34,12 +34,11 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from .attention import MultiHeadedAttention
+from .attention import Dropout, MultiHeadedAttention
 from .batching import Batch, TokenBatches
 from .cli import command_line, plain_errors
 from .config import TransformerConfig, check_choice, check_number, preset, shown
 from .corpora import load_corpus
-from .embeddings import Dropout
 from .layers import LayerNorm, PositionwiseFeedForward
 from .loss import CrossEntropyCompute, linear_smoothed_cross_entropy, smoothed_cross_entropy
 from .model import EncoderDecoder, make_model

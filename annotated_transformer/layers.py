@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['clones', 'LayerNorm', 'SublayerConnection', 'PositionwiseFeedForward', 'EncoderLayer', 'DecoderLayer', 'final_norm',
-           'Encoder', 'Decoder']
+           'Encoder', 'DecoderCache', 'Decoder']
 
-# %% ../nbs/13_layers.ipynb #52bfcbe9
+# %% ../nbs/13_layers.ipynb #235748b2
 import copy
 from collections.abc import Callable
 
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .attention import Dropout, KVCache
 from .config import check_choice, check_number, shown
-from .embeddings import Dropout
 
 # %% ../nbs/13_layers.ipynb #c6639001
 def clones(
@@ -124,7 +124,7 @@ class EncoderLayer(nn.Module):
         x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, mask))
         return self.sublayer[1](x, self.feed_forward)
 
-# %% ../nbs/13_layers.ipynb #56522a37
+# %% ../nbs/13_layers.ipynb #9237eb3e
 class DecoderLayer(nn.Module):
     "Masked self-attention, attention over the source, feed-forward (§3.1)."
     def __init__(self,
@@ -148,10 +148,12 @@ class DecoderLayer(nn.Module):
         memory:Tensor,             # Encoder output `(B, S, D)`
         src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
         tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
+        cache:tuple|None=None,     # Two `KVCache`s, of the target and of the source; then x holds the newest positions only
     )->Tensor:                     # Hidden states `(B, T, D)`
         "Look back, look at the source, then think."
-        x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, tgt_mask))
-        x = self.sublayer[1](x, lambda x: self.src_attn(x, memory, memory, src_mask))
+        past, source = ((), ()) if cache is None else ((c,) for c in cache) # other attentions need not know of caches
+        x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, tgt_mask, *past))
+        x = self.sublayer[1](x, lambda x: self.src_attn(x, memory, memory, src_mask, *source))
         return self.sublayer[2](x, self.feed_forward)
 
 # %% ../nbs/13_layers.ipynb #13243d91
@@ -180,7 +182,26 @@ class Encoder(nn.Module):
         for layer in self.layers: x = layer(x, mask)
         return self.norm(x)
 
-# %% ../nbs/13_layers.ipynb #4f3b4040
+# %% ../nbs/13_layers.ipynb #6657743d
+class DecoderCache:
+    "What the layers of a decoder need not compute again: keys and values of their own past, and of the source."
+    def __init__(self,
+        N:int, # Number of layers
+    ): self.layers = [(KVCache(), KVCache(room=0)) for _ in range(N)]
+
+    @property
+    def length(self)->int: return self.layers[0][0].length if self.layers else 0 # positions so far
+
+    def select(self,
+        rows:Tensor|None=None,      # Beginnings to go on with; None: all
+        sentences:Tensor|None=None, # Sources to go on with; None: all
+    )->None:
+        "Go on with some rows, in this order; repeats are welcome."
+        for past, source in self.layers:
+            if rows is not None: past.select(rows)
+            if sentences is not None: source.select(sentences)
+
+# %% ../nbs/13_layers.ipynb #3b717286
 class Decoder(nn.Module):
     "A stack of N decoder layers (§3.1)."
     def __init__(self,
@@ -195,7 +216,9 @@ class Decoder(nn.Module):
         memory:Tensor,             # Encoder output `(B, S, D)`
         src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
         tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
+        cache:DecoderCache|None=None, # What the layers know already; then x holds the newest positions only
     )->Tensor:                     # Hidden states `(B, T, D)`
         "Through every layer in turn."
-        for layer in self.layers: x = layer(x, memory, src_mask, tgt_mask)
+        known = [()] * len(self.layers) if cache is None else [(c,) for c in cache.layers]
+        for layer, one in zip(self.layers, known, strict=True): x = layer(x, memory, src_mask, tgt_mask, *one)
         return self.norm(x)

@@ -117,7 +117,7 @@ def smoothed_cross_entropy(
     check_smoothing(logits.size(-1), padding_idx, smoothing)
     return SmoothedCrossEntropy.apply(logits, check_labels(target, logits.size(-1)), padding_idx, smoothing)
 
-# %% ../nbs/30_loss.ipynb #0f347029
+# %% ../nbs/30_loss.ipynb #fde69ab5
 def cost_and_gradient(
     z:Tensor,         # Scores `(N, V)`; used up
     target:Tensor,    # Labels `(N,)`
@@ -128,10 +128,13 @@ def cost_and_gradient(
     rows, real, share = torch.arange(len(z), device=z.device), target != padding_idx, smoothing / (z.size(-1) - 2)
     wide = lambda t: t.to(torch.promote_types(t.dtype, torch.float32))
     p, label = z.softmax(-1), wide(z[rows, target])
-    loss = wide(z.amax(-1)) - wide(p.amax(-1)).log() - (1 - smoothing) * label
+    sure = p[rows, target]
+    log_sum = label - wide(sure).log()
+    if (sure < torch.finfo(p.dtype).tiny).any(): log_sum = wide(z.amax(-1)) - wide(p.amax(-1)).log()
+    loss = log_sum - (1 - smoothing) * label
     if smoothing: # 0 times an infinite score would be NaN
         z[:, padding_idx] = 0
-        loss = loss - share * (z.sum(-1, dtype=label.dtype) - label)
+        loss = loss - share * (2**16 * wide(z @ z.new_full((z.size(-1),), 2**-16)) - label)
     p.sub_(share)
     p[:, padding_idx] += share
     p[rows, target] -= 1 - smoothing - share

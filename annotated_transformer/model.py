@@ -56,7 +56,7 @@ def check_ids(
         raise ValueError(f"{name} has shape {tuple(ids.shape)}: give ids of shape (B, T), {name}[None] for one sentence.")
     return ids.long()
 
-# %% ../nbs/14_model.ipynb #8427579d
+# %% ../nbs/14_model.ipynb #0fc416a7
 class EncoderDecoder(nn.Module):
     "Reads the source once, then writes the target word by word (§3)."
     def __init__(self,
@@ -78,9 +78,15 @@ class EncoderDecoder(nn.Module):
     def decode(self,
         memory:Tensor, src_mask:Tensor|None,   # Encoder output `(B, S, D)` and the mask it was made with
         tgt:Tensor, tgt_mask:Tensor|None=None, # Target ids so far `(B, T)` and their mask `(B, T, T)`
-    )->Tensor:                                 # Hidden states `(B, T, D)`
+        cache=None,                            # A `DecoderCache` that knows the first positions of `tgt`; it learns the others
+    )->Tensor:                                 # Hidden states `(B, T, D)`; with a cache, of the new positions only
         "What comes next, at every target position."
-        return self.decoder(self.tgt_embed(check_ids("tgt", tgt)), memory, src_mask, tgt_mask)
+        if cache is None or not cache.length: x = self.tgt_embed(check_ids("tgt", tgt))
+        else:
+            embed, positions = self.tgt_embed
+            x = positions(embed(check_ids("tgt", tgt)[:, cache.length:]), cache.length)
+            if tgt_mask is not None: tgt_mask = tgt_mask[:, cache.length:]
+        return self.decoder(x, memory, src_mask, tgt_mask, *(() if cache is None else (cache,)))
 
     def forward(self,
         src:Tensor, tgt:Tensor,                               # Ids `(B, S)` and `(B, T)`

@@ -210,7 +210,7 @@ def translate(self:Translator,
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
     return self._translations(enumerate(texts), batch_tokens, extra, beam, alpha)
 
-# %% ../nbs/42_translator.ipynb #8b4145ee
+# %% ../nbs/42_translator.ipynb #88b1ef42
 @patch
 def _translations(self:Translator, numbered, batch_tokens, extra, beam, alpha):
     "The translations of (number, text) pairs, a chunk at a time."
@@ -237,9 +237,9 @@ def _decode(self:Translator, ids, extra, beam, alpha):
     "Texts for rows of source ids, decoded together."
     src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
     mask, limits = padding_mask(src, PAD), src.new_tensor([1 + len(row) + extra for row in ids])
-    if beam == 1: out = greedy_decode(self.model, src, mask, int(limits.max()), BOS, EOS, PAD)
-    else: out = beam_search(self.model, src, mask, limits, BOS, EOS, beam, alpha, PAD)
-    return self.tgt_tokenizer.decode_batch([row[:1 + len(one) + extra] for row, one in zip(out.tolist(), ids)])
+    if beam == 1: rows = greedy_decode(self.model, src, mask, int(limits.max()), BOS, EOS, PAD).tolist()
+    else: rows = [best[0].ids if best else [] for best in beam_search(self.model, src, mask, limits, BOS, EOS, beam, alpha)]
+    return self.tgt_tokenizer.decode_batch([row[:limit] for row, limit in zip(rows, limits.tolist())])
 
 # %% ../nbs/42_translator.ipynb #aa0a9ecb
 @patch
