@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['masked_softmax', 'attention', 'Dropout', 'additive_attention', 'split_heads', 'join_heads', 'fused_attention',
-           'joint_linear', 'KVCache', 'MultiHeadedAttention', 'record_attention', 'get_encoder', 'get_decoder_self',
-           'get_decoder_src']
+           'joint_maps', 'joint_linear', 'KVCache', 'MultiHeadedAttention', 'record_attention', 'get_encoder',
+           'get_decoder_self', 'get_decoder_src']
 
 # %% ../nbs/11_attention.ipynb #f50099a9
 import math
@@ -125,54 +125,64 @@ def fused_attention(
             return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, p).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, mask, p)
 
-# %% ../nbs/11_attention.ipynb #50527d92
+# %% ../nbs/11_attention.ipynb #f693153d
+def joint_maps(
+    *maps:nn.Linear,  # Maps of the same vectors, with biases or all without
+)->tuple[Tensor, Tensor|None]: # Weight and bias of all of them
+    "Several linear maps laid side by side."
+    if len({m.bias is None for m in maps}) != 1: raise ValueError(f"maps are {len(maps)}, some with a bias and some without: give at least one, all alike.")
+    return torch.cat([m.weight for m in maps]), None if maps[0].bias is None else torch.cat([m.bias for m in maps])
+
 def joint_linear(
     x:Tensor,         # Vectors `(..., D)`
     *maps:nn.Linear,  # Maps of D, with biases or all without
+    joint=None,       # Their `joint_maps`, where those are known already
 )->tuple[Tensor, ...]: # What each of them makes of x
     "Several linear maps of the same vectors in one product."
-    if len({m.bias is None for m in maps}) != 1: raise ValueError(f"maps are {len(maps)}, some with a bias and some without: give at least one, all alike.")
-    bias = None if maps[0].bias is None else torch.cat([m.bias for m in maps])
-    return F.linear(x, torch.cat([m.weight for m in maps]), bias).split([m.out_features for m in maps], -1)
+    return F.linear(x, *(joint or joint_maps(*maps))).split([m.out_features for m in maps], -1)
 
-# %% ../nbs/11_attention.ipynb #9b5132ad
+# %% ../nbs/11_attention.ipynb #84ab25af
 class KVCache:
-    "Keys and values that one attention has computed already, with room for more."
+    "Keys and values that one attention has computed already, with room for more; for use without gradients."
     def __init__(self,
         room:int=32, # Positions to lay out at first
     ):
         check_number("room", room, whole=True)
-        self.room, self.length, self.k, self.v = room, 0, None, None
+        self.room, self.length, self.k, self.v, self.joint = room, 0, None, None, None
 
-    def __len__(self): return 0 if self.k is None else len(self.k) # rows
+    @property
+    def rows(self)->int: return 0 if self.k is None else self.k.size(1) # beginnings, or sources
 
     def append(self,
         k:Tensor,  # Keys of new positions `(R, h, t, K)`
         v:Tensor,  # Their values `(R, h, t, d_v)`
     )->tuple[Tensor, Tensor]: # Keys and values of all positions so far
         "Write new positions behind the old ones."
-        if self.k is not None and len(k) != len(self): raise ValueError(f"k has {len(k)} rows, the cache holds {len(self)}: select the rows that go on first.")
+        if self.k is not None and len(k) != self.rows: raise ValueError(f"k has {len(k)} rows, the cache holds {self.rows}: select the rows that go on first.")
         end = self.length + k.size(2)
-        if self.k is None or end > self.k.size(2): self._grow(k, v, end)
-        self.k[:, :, self.length:end], self.v[:, :, self.length:end] = k, v
+        if self.k is None or end > len(self.k): self._grow(k, v, max(end, self.room if self.k is None else 2 * len(self.k)))
+        for kept, new in ((self.k, k), (self.v, v)): kept[self.length:end] = new.permute(2, 0, 1, 3)
         self.length = end
         return self.filled()
 
     def filled(self)->tuple[Tensor, Tensor]: # `(R, h, length, K)` and `(R, h, length, d_v)`
         "Keys and values of all positions so far."
-        return self.k[:, :, :self.length], self.v[:, :, :self.length]
+        return self.k[:self.length].permute(1, 2, 0, 3), self.v[:self.length].permute(1, 2, 0, 3)
 
     def select(self,
         rows:Tensor, # Row numbers `(R',)`, repeats welcome
     )->None:
         "Go on with these rows, in this order."
-        if self.k is not None: self.k, self.v = self.k.index_select(0, rows), self.v.index_select(0, rows)
+        if self.k is None: return
+        for name, old in (("k", self.k), ("v", self.v)):
+            new = old.new_empty(len(old), len(rows), *old.shape[2:])
+            torch.index_select(old[:self.length], 1, rows, out=new[:self.length])
+            setattr(self, name, new)
 
-    def _grow(self, k, v, end):
-        size = max(end, self.room if self.k is None else 2 * self.k.size(2))
-        old = () if self.k is None else self.filled()
-        self.k, self.v = (x.new_empty(*x.shape[:2], size, x.size(3)) for x in (k, v))
-        for new, kept in zip((self.k, self.v), old): new[:, :, :self.length] = kept
+    def _grow(self, k, v, size):
+        old = () if self.k is None else (self.k, self.v)
+        self.k, self.v = (x.new_empty(size, *x.shape[:2], x.size(3)) for x in (k, v))
+        for new, kept in zip((self.k, self.v), old): new[:self.length] = kept[:self.length]
 
 # %% ../nbs/11_attention.ipynb #4d433c35
 def _head_widths(h, d_model, dropout, d_k, d_v):
@@ -198,7 +208,7 @@ def _check_hidden(d_model, query, key, value, beams=False):
     if query.size(0) != key.size(0) and not (beams and len(key) and len(query) % len(key) == 0):
         raise ValueError(f"query has {query.size(0)} rows, key has {key.size(0)}: both must come from one batch.")
 
-# %% ../nbs/11_attention.ipynb #d4288c30
+# %% ../nbs/11_attention.ipynb #0b55d46a
 class MultiHeadedAttention(nn.Module):
     "h attentions side by side, each on its own projections of the same vectors (§3.2.2)."
     def __init__(self,
@@ -229,11 +239,13 @@ class MultiHeadedAttention(nn.Module):
 
     def _continue(self, query, key, value, cache):
         "Queries of the newest positions, keys and values of all."
-        if query is key:
-            q, k, v = (split_heads(x, self.h) for x in self._project(query, key, value))
+        if query is key: # the matrices are laid side by side once, as a step is a small product
+            maps = self.W_q, self.W_k, self.W_v
+            cache.joint = cache.joint or joint_maps(*maps)
+            q, k, v = (split_heads(x, self.h) for x in joint_linear(query, *maps, joint=cache.joint))
             return q, *cache.append(k, v)
         if not cache.length: cache.append(*(split_heads(x, self.h) for x in self._project(query, key, value)[1:]))
-        return split_heads(self.W_q(query.reshape(len(cache), -1, self.d_model)), self.h), *cache.filled()
+        return split_heads(self.W_q(query.reshape(cache.rows, -1, self.d_model)), self.h), *cache.filled()
 
     def _project(self, query, key, value):
         if key is not value: return self.W_q(query), self.W_k(key), self.W_v(value)

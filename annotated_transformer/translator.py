@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'pairs_digest', 'same_run', 'check_outputs', 'check_place', 'read_config']
+           'pairs_digest', 'same_run', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
-# %% ../nbs/42_translator.ipynb #0a9234a4
+# %% ../nbs/42_translator.ipynb #ec8bf5cb
+import copy
 import hashlib
 import json
 import warnings
@@ -24,7 +25,7 @@ from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
 from .config import TrainingConfig, TransformerConfig, check_choice, check_known, check_number, preset, shown
 from .corpora import languages
-from .decoding import beam_search, greedy_decode
+from .decoding import beam_search, forced_logp, greedy_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
@@ -253,6 +254,28 @@ def evaluate(self:Translator,
     pairs = check_pairs(pairs)
     return score(list(self.translate((s for s, _ in pairs), beam=beam, alpha=alpha)), [r for _, r in pairs], lowercase)
 
+# %% ../nbs/42_translator.ipynb #e8cc18e0
+@patch
+def score(self:Translator,
+    pairs:Iterable[tuple[str, str]], # Sources with translations
+    batch_tokens:int=4000,           # Tokens of a side that go through the model together, padding included
+)->list[float]:                      # One log-probability for each pair, nats
+    "How likely the model finds each target, given its source."
+    check_number("batch_tokens", batch_tokens, 1, whole=True)
+    pairs = check_pairs(pairs)
+    ids = encode_pairs(pairs, self.src_tokenizer, self.tgt_tokenizer)
+    sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
+    for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
+        src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
+        for i, total in zip(rows, forced_logp(self.model, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
+    return out
+
+# %% ../nbs/42_translator.ipynb #403ceacf
+@patch
+def bfloat16(self:Translator)->Translator: # With weights in bfloat16; this one stays as it is
+    "A copy that computes in half precision."
+    return type(self)(copy.deepcopy(self.model).bfloat16(), self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
+
 # %% ../nbs/42_translator.ipynb #526c7789
 def check_outputs(
     translator:Translator,           # Who translates
@@ -276,7 +299,35 @@ def check_place(
             raise FileExistsError(f"{place} holds {shown(name)}, which would be lost: move it, or choose another folder.")
     return place
 
-# %% ../nbs/42_translator.ipynb #12492a97
+# %% ../nbs/42_translator.ipynb #0534f97a
+def model_card(
+    translator:Translator, # What the card is about
+)->str:                    # Markdown
+    "A README for a saved translator."
+    about, config, pair = translator.about, translator.config, translator.about.get("pair", "?-?")
+    line = lambda value: " ".join(str(value).split())[:300].replace("|", "\\|").replace("<", "&lt;")
+    weights, test = sum(p.numel() for p in translator.model.parameters()), about.get("test")
+    facts = dict(
+        model=f"{config.N} + {config.N} layers, width {config.d_model}, {config.h} heads, {weights:,} weights",
+        vocabulary=f"{len(translator.src_tokenizer):,} source and {len(translator.tgt_tokenizer):,} target tokens",
+        data=", ".join(str(about[name]) for name in ("corpus", "pairs", "data") if name in about),
+        training=", ".join(f"{name} {value}" for name, value in about.get("training", {}).items() if value is not None),
+        command=about.get("command"), hardware=about.get("hardware"),
+        test=test and f"BLEU {test['bleu']:.2f} on {test['sentences']:,} sentences, {test['signature']}")
+    langs = [line(lang) for lang in str(pair).split("-")]
+    head = ["---", "library_name: annotated_transformer", "pipeline_tag: translation", f"language: [{', '.join(langs)}]", "---", "", f"# Translation, {' to '.join(langs)}", ""]
+    table = ["| | |", "|---|---|", *(f"| {name} | {line(fact)} |" for name, fact in facts.items() if fact), ""]
+    use = ["```python", "from annotated_transformer.translator import Translator", 'Translator.from_pretrained("this-folder").translate("…")', "```", ""]
+    return "\n".join([*head, "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "", *table, *use])
+
+# %% ../nbs/42_translator.ipynb #1c083c78
+@patch
+def _save_tokenizers(self:Translator, folder):
+    "One file for a joint tokenizer, two for two."
+    joint = self.src_tokenizer is self.tgt_tokenizer
+    tokenizers = dict(tokenizer=self.src_tokenizer) if joint else dict(src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer)
+    for name, tokenizer in tokenizers.items(): tokenizer.save(folder/f"{name}.json")
+
 @patch
 def save_pretrained(self:Translator,
     folder,     # Where to write; an older model there is replaced as a whole
@@ -284,12 +335,12 @@ def save_pretrained(self:Translator,
 )->Path:        # The folder
     "Weights, tokenizers and configuration in one folder that is either whole or absent."
     joint = self.src_tokenizer is self.tgt_tokenizer
-    tokenizers = dict(tokenizer=self.src_tokenizer) if joint else dict(src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer)
     config = to_strict_json(dict(model=asdict(self.config), joint=joint, about=self.about), "about", exact=False)
     with whole_folder(check_place(folder)) as new:
         save_weights(self.model, new/"model.safetensors", dtype)
-        for name, tokenizer in tokenizers.items(): tokenizer.save(new/f"{name}.json")
+        self._save_tokenizers(new)
         (new/"config.json").write_text(config + "\n", encoding="utf-8")
+        (new/"README.md").write_text(model_card(self), encoding="utf-8")
     return Path(folder)
 
 # %% ../nbs/42_translator.ipynb #6aa0d97c
