@@ -539,7 +539,7 @@ def write_record(
     path.write_text(text + "\n", encoding="utf-8")
     return path
 
-# %% ../nbs/92_benchmarks.ipynb #5f146e30
+# %% ../nbs/92_benchmarks.ipynb #0bafb7a5
 @call_parse
 def bench(
     size:str="small",    # Model size: base, big, small or tiny
@@ -556,8 +556,12 @@ def bench(
         if threads is not None: check_number("threads", threads, 1, 4096, whole=True); torch.set_num_threads(threads)
         if json and not Path(json).parent.is_dir(): raise FileNotFoundError(f"{Path(json).parent} is no folder: make it first, or choose another --json.")
         print(hardware(best_device(device)), flush=True)
-        record = dict(command=command_line("at-bench", bench, given)) | benchmarks(what.split(","), size, batches, repeats, device, show_part)
-        if json: print(f"saved in {write_record(record, json)}")
+        record, parts = dict(command=command_line("at-bench", bench, given)), what.split(",")
+        for part in parts: check_choice("what", part, PARTS)
+        for part in parts: # written as it grows, so that an interruption loses one part
+            record |= benchmarks([part], size, batches, repeats, device, show_part)
+            if json: write_record(record, json)
+        if json: print(f"saved in {json}")
 
 def show_part(
     part:str,    # One of `PARTS`

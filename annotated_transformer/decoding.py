@@ -206,7 +206,7 @@ def _overlooked(attended, mask, coverage):
     price = attended.clamp(1e-9, 1).log()
     return coverage * (price if mask is None else price.masked_fill(~mask, 0)).sum(-1)
 
-# %% ../nbs/40_decoding.ipynb #baa2837e
+# %% ../nbs/40_decoding.ipynb #7271bb5c
 def beam_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -237,6 +237,7 @@ def beam_search(
             finished.offer(going, ids, path, path[..., -1] / lp + price, ended)
             total, live = path[..., -1].masked_fill(ended, -math.inf).topk(min(beam, ids.size(1)))
             ids, path, parent, attended = (_pick(x, live) for x in (ids, path, parent, attended))
+            path[..., -1] = total # where fewer live than there are places, an ended one must not go on
             full = limit[going] == ids.size(-1)
             finished.offer(going, ids, path, total / lp, (full & finished.score[going, 0].isinf())[:, None] & total.isfinite())
             stay = ~full & (total[:, 0] / length_penalty(limit[going] - 1, alpha) > finished.score[going, -1])

@@ -54,7 +54,22 @@ def beam_trace(
     for t in range(len(found[0].ids) + 1 if found else 0): trace[place[(start_symbol, *found[0].ids[:t])]]["fate"] = "answer"
     return trace
 
-# %% ../nbs/53_decoding_theatre.ipynb #59cca373
+# %% ../nbs/53_decoding_theatre.ipynb #b84f827c
+def _tree_rows(trace, names):
+    "A row per node: where it is, where it comes from, what the tooltip says."
+    if not isinstance(trace, list): raise TypeError(f"trace is a {type(trace).__name__}: give the list that beam_trace returns.")
+    if not trace or len(trace) > MAX_MARKS: raise ValueError(f"trace has {len(trace):,} nodes: give 1 to {MAX_MARKS:,}, from a narrower beam or a shorter sentence.")
+    highest = max(node["token"] for node in trace)
+    if len(names) <= highest: raise ValueError(f"names has {len(names)} texts and the trace token {highest}: give a text for each id.")
+    rows = []
+    for node in trace:
+        parent = rows[node["parent"]] if node["parent"] is not None else dict(node, written="")
+        numbers = dict(log_p=round(node["logp"], 3), total=round(node["total"], 3), score=round(node["score"], 3))
+        rows.append(dict(step=node["step"], rank=node["rank"], from_step=parent["step"], from_rank=parent["rank"], piece=(name := names[node["token"]]),
+                         written=(parent["written"] + " " + name).strip(), fate=node["fate"], **numbers))
+    return rows
+
+# %% ../nbs/53_decoding_theatre.ipynb #18733854
 FATES = dict(answer="#D55E00", kept="#0072B2", completed="#009E73", pruned="#999999") # and their colours
 
 def draw_beam(
@@ -76,19 +91,6 @@ def draw_beam(
     words = nodes.mark_text(dy=-11, fontSize=11, color="#222").encode(text="piece:N")
     size = dict(width=64 * max(row["step"] for row in rows) + 40, height=34 * max(row["rank"] for row in rows) + 20)
     return Figure(alt.layer(lines, marks, words).properties(**size, **(dict(title=title) if title else {})))
-
-def _tree_rows(trace, names):
-    "A row per node: where it is, where it comes from, what the tooltip says."
-    if not trace or len(trace) > MAX_MARKS: raise ValueError(f"trace has {len(trace):,} nodes: give 1 to {MAX_MARKS:,}, from a narrower beam or a shorter sentence.")
-    highest = max(node["token"] for node in trace)
-    if len(names) <= highest: raise ValueError(f"names has {len(names)} texts and the trace token {highest}: give a text for each id.")
-    rows = []
-    for node in trace:
-        parent = rows[node["parent"]] if node["parent"] is not None else dict(node, written="")
-        numbers = dict(log_p=round(node["logp"], 3), total=round(node["total"], 3), score=round(node["score"], 3))
-        rows.append(dict(step=node["step"], rank=node["rank"], from_step=parent["step"], from_rank=parent["rank"], piece=(name := names[node["token"]]),
-                         written=(parent["written"] + " " + name).strip(), fate=node["fate"], **numbers))
-    return rows
 
 # %% ../nbs/53_decoding_theatre.ipynb #92a4418d
 def exact_search(

@@ -372,10 +372,10 @@ def from_pretrained(cls:Translator,
     model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
     return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
 
-# %% ../nbs/42_translator.ipynb #22838e0e
+# %% ../nbs/42_translator.ipynb #55be55c1
 RECIPES = dict( # corpus: model, training, vocabulary size
     pocket  =(preset("tiny", N=2, dropout=0.1, tie="all"), TrainingConfig(epochs=7, max_tokens=2000, warmup=400, average_last=3), 1500),
-    multi30k=(preset("small", tie="all", inner_dropout=0.1), TrainingConfig(epochs=34, schedule="cosine", average_last=3), 8000))
+    multi30k=(preset("small", tie="all", inner_dropout=0.1), TrainingConfig(epochs=28, schedule="cosine", average_last=3), 8000))
 RECIPES |= {
     "multi30k/small": RECIPES["multi30k"],
     "multi30k/tiny": (preset("tiny", tie="all", inner_dropout=0.), TrainingConfig(epochs=100, factor=2.5, warmup=2000, average_last=10), 8000),
