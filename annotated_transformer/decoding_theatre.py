@@ -5,32 +5,19 @@
 # %% auto #0
 __all__ = ['FATES', 'beam_trace', 'draw_beam', 'exact_search']
 
-# %% ../nbs/53_decoding_theatre.ipynb #343bbb9f
+# %% ../nbs/53_decoding_theatre.ipynb #f881f387
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from unittest import mock
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
-from . import decoding
 from .charts import MAX_MARKS, Figure
 from .config import check_number
 from .decoding import Hypothesis, IncrementalDecoder, beam_search, evaluating, length_penalty
 from .model import check_ids
 
-# %% ../nbs/53_decoding_theatre.ipynb #b81e7b97
-@contextmanager
-def _offers()->Iterator[list]: # Grows with each offer: ids, log-probabilities up to each token, scores
-    "Inside the block, hear what a search for one sentence offers to its finished answers."
-    heard, offer = [], decoding._Finished.offer
-    def listen(self, rows, ids, path, score, allowed):
-        heard.append((ids[0].tolist(), path[0].tolist(), score[0].tolist()))
-        offer(self, rows, ids, path, score, allowed)
-    with mock.patch.object(decoding._Finished, "offer", listen): yield heard
-
-# %% ../nbs/53_decoding_theatre.ipynb #7cca73ed
+# %% ../nbs/53_decoding_theatre.ipynb #f55128fc
 def beam_trace(
     model:nn.Module,     # An `EncoderDecoder`
     src:Tensor,          # Ids of one source sentence `(1, S)`, without padding
@@ -41,18 +28,21 @@ def beam_trace(
     alpha:float=0.6,     # Exponent of the length penalty
 )->list[dict]:           # One node per candidate: step, rank, token, parent (its place in the list), logp, total, score, fate
     "What one `beam_search` looked at, in its order, and what became of it (§6.1)."
-    if len(check_ids("src", src)) != 1: raise ValueError(f"src has {len(src)} rows: give one sentence, `src[:1]`.")
-    with _offers() as heard: found = beam_search(model, src, None, max_len, start_symbol, end_symbol, beam, alpha)[0]
+    _check_one(src)
     trace, place = [dict(step=0, rank=1, token=start_symbol, parent=None, logp=0., total=0., score=0., fate="kept")], {(start_symbol,): 0}
-    for step, (grown, live) in enumerate(zip(heard[::2], heard[1::2]), 1):
-        alive = set(map(tuple, live[0]))
-        for rank, (ids, path, score) in enumerate(zip(*grown), 1):
+    def watch(_, *candidates):
+        for rank, (ids, path, score, kept) in enumerate(zip(*(of_one[0].tolist() for of_one in candidates)), 1):
             if score == -math.inf: continue # tokens of probability 0 fill up a small vocabulary
             place[tuple(ids)] = len(trace)
-            fate = "completed" if ids[-1] == end_symbol else "kept" if tuple(ids) in alive else "pruned"
-            trace.append(dict(step=step, rank=rank, token=ids[-1], parent=place[tuple(ids[:-1])], logp=path[-1] - path[-2], total=path[-1], score=score, fate=fate))
+            fate = "completed" if ids[-1] == end_symbol else "kept" if kept else "pruned"
+            trace.append(dict(step=len(ids) - 1, rank=rank, token=ids[-1], parent=place[tuple(ids[:-1])], logp=path[-1] - path[-2], total=path[-1], score=score, fate=fate))
+    found = beam_search(model, src, None, max_len, start_symbol, end_symbol, beam, alpha, watch=watch)[0]
     for t in range(len(found[0].ids) + 1 if found else 0): trace[place[(start_symbol, *found[0].ids[:t])]]["fate"] = "answer"
     return trace
+
+def _check_one(src):
+    "Refuse what is not one sentence."
+    if len(check_ids("src", src)) != 1: raise ValueError(f"src has {len(src)} rows: give one sentence, `src[:1]`.")
 
 # %% ../nbs/53_decoding_theatre.ipynb #b84f827c
 def _tree_rows(trace, names):
@@ -92,7 +82,7 @@ def draw_beam(
     size = dict(width=64 * max(row["step"] for row in rows) + 40, height=34 * max(row["rank"] for row in rows) + 20)
     return Figure(alt.layer(lines, marks, words).properties(**size, **(dict(title=title) if title else {})))
 
-# %% ../nbs/53_decoding_theatre.ipynb #92a4418d
+# %% ../nbs/53_decoding_theatre.ipynb #92426a96
 def exact_search(
     model:nn.Module,     # An `EncoderDecoder`
     src:Tensor,          # Ids of one source sentence `(1, S)`, without padding
@@ -101,11 +91,12 @@ def exact_search(
     end_symbol:int,      # Id of `</s>`
     alpha:float=0.0,     # Exponent of the length penalty; 0: the most probable sentence
     most:int=10_000,     # Give up where more beginnings of one length than this must be followed
+    start:Hypothesis|None=None, # A good answer of the same search, `alpha` included; None: a beam search finds one
 )->tuple[Hypothesis, list[int]]: # The best answer; the number of beginnings that were read, for each length
     "The best-scored of all sentences that end within `max_len`, by branch and bound."
-    if len(check_ids("src", src)) != 1: raise ValueError(f"src has {len(src)} rows: give one sentence, `src[:1]`.")
+    _check_one(src)
     check_number("most", most, 1, whole=True)
-    found = beam_search(model, src, None, max_len, start_symbol, end_symbol, alpha=alpha)[0]
+    found = [start] if start else beam_search(model, src, None, max_len, start_symbol, end_symbol, alpha=alpha)[0]
     best = found[0] if found and found[0].ids[-1] == end_symbol else Hypothesis([], -math.inf, [])
     ids, path, read, longest = src.new_full((1, 1), start_symbol), torch.zeros(1, 1, device=src.device), [], int(max_len)
     with evaluating(model):

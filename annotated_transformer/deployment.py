@@ -5,18 +5,19 @@
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'ctranslate2_spec', 'JoinedCache', 'OnnxEncoder', 'OnnxDecoder']
 
-# %% ../nbs/45_deployment.ipynb #4019a0ed
+# %% ../nbs/45_deployment.ipynb #181f2a8b
 import copy
 import logging
 import math
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import torch
 from fastcore.basics import patch
 from torch import Tensor, nn
 
-from .attention import KVCache
+from .attention import KVCache, split_heads
 from .checkpoints import whole_folder
 from .config import check_choice, check_number
 from .embeddings import LearnedPositions, PositionalEncoding, sinusoids
@@ -46,7 +47,7 @@ def _positions(positions, rows):
     if isinstance(positions, PositionalEncoding): return sinusoids(rows, positions.pe.size(-1))
     raise ValueError(f"positions are a {type(positions).__name__}, for which CTranslate2 has no place: export a model with 'sinusoidal' or 'learned' ones.")
 
-# %% ../nbs/45_deployment.ipynb #36ea2d07
+# %% ../nbs/45_deployment.ipynb #3db5337f
 def ctranslate2_spec(
     model:nn.Module,    # An `EncoderDecoder`
     h:int,              # Number of heads
@@ -71,15 +72,21 @@ def ctranslate2_spec(
     return spec
 
 def _layer(place, layer):
-    "One layer; each norm belongs to the sub-layer it stands at."
-    _attention(place.self_attention, layer.self_attn, ("W_q", "W_k", "W_v"))
-    if hasattr(layer, "src_attn"): _attention(place.attention, layer.src_attn, ("W_q",), ("W_k", "W_v"))
-    _linear(place.ffn.linear_0, layer.feed_forward.w_1)
-    _linear(place.ffn.linear_1, layer.feed_forward.w_2)
-    norms = [place.self_attention, *([place.attention] if hasattr(layer, "src_attn") else []), place.ffn]
-    for spec, sublayer in zip(norms, layer.sublayer, strict=True): _norm(spec.layer_norm, sublayer.norm)
+    "One layer, sub-layer by sub-layer."
+    *attended, (feed, norm) = _sublayers(layer)
+    joints = (("W_q", "W_k", "W_v"),), (("W_q",), ("W_k", "W_v"))
+    for spec, (attn, attn_norm), joint in zip((place.self_attention, getattr(place, "attention", None)), attended, joints):
+        _attention(spec, attn, *joint)
+        _norm(spec.layer_norm, attn_norm)
+    for spec, linear in ((place.ffn.linear_0, feed.w_1), (place.ffn.linear_1, feed.w_2)): _linear(spec, linear)
+    _norm(place.ffn.layer_norm, norm)
 
-# %% ../nbs/45_deployment.ipynb #2a861e77
+def _sublayers(layer):
+    "The attentions of a layer and its feed-forward network, each with the norm that stands at it."
+    parts = [getattr(layer, name) for name in ("self_attn", "src_attn", "feed_forward") if hasattr(layer, name)]
+    return [(part, wrap.norm) for part, wrap in zip(parts, layer.sublayer, strict=True)]
+
+# %% ../nbs/45_deployment.ipynb #7a66eab7
 QUANTIZATIONS = "int8", "int8_float32", "int16", "float16", "bfloat16"
 
 @patch
@@ -89,8 +96,7 @@ def export_ctranslate2(self:Translator,
 )->Path:                        # The folder
     "Write the translator as a model of CTranslate2, tokenizers beside it."
     if quantization is not None: check_choice("quantization", quantization, QUANTIZATIONS)
-    try: import ctranslate2 # noqa: F401
-    except ImportError: raise ImportError("CTranslate2 is not installed: pip install annotated_transformer[export].") from None
+    _need("ctranslate2")
     spec = ctranslate2_spec(self.model, self.config.h, self.config.norm_first)
     names = [[*SPECIALS, *map(str, range(len(SPECIALS), len(t)))] for t in (self.src_tokenizer, self.tgt_tokenizer)]
     spec.register_source_vocabulary(names[0])
@@ -104,7 +110,13 @@ def export_ctranslate2(self:Translator,
         self._save_tokenizers(new)
     return Path(folder)
 
-# %% ../nbs/45_deployment.ipynb #25cef978
+def _need(*libraries):
+    "Refuse to begin without the libraries of the extra `export`."
+    try:
+        for name in libraries: import_module(name)
+    except ImportError: raise ImportError(f"{' and '.join(libraries)} cannot be imported: pip install annotated_transformer[export].") from None
+
+# %% ../nbs/45_deployment.ipynb #e7fa954d
 class JoinedCache(KVCache):
     "A `KVCache` that makes new tensors instead of writing into old ones, as a graph must."
     def __init__(self,
@@ -134,7 +146,7 @@ class OnnxEncoder(nn.Module):
         "Encode, and project for every layer."
         mask = padding_mask(src, PAD)
         memory = self.model.encode(src, mask)
-        pairs = [[w(memory).unflatten(-1, (a.h, -1)).transpose(1, 2) for w in (a.W_k, a.W_v)] for a in (layer.src_attn for layer in self.model.decoder.layers)]
+        pairs = [[split_heads(w(memory), a.h) for w in (a.W_k, a.W_v)] for a in (layer.src_attn for layer in self.model.decoder.layers)]
         return *(torch.stack(side) for side in zip(*pairs)), mask
 
 class OnnxDecoder(nn.Module):
@@ -156,15 +168,14 @@ class OnnxDecoder(nn.Module):
         pasts = [past for past, _ in cache.layers]
         return self.model.generator.logits(hidden[:, -1]), torch.stack([p.k for p in pasts]), torch.stack([p.v for p in pasts])
 
-# %% ../nbs/45_deployment.ipynb #18a9f36e
+# %% ../nbs/45_deployment.ipynb #1e9a3772
 @patch
 def export_onnx(self:Translator,
     folder,       # Where to write; an older export there is replaced as a whole
     opset:int=18, # Version of the set of operations
 )->Path:          # The folder: encoder.onnx, decoder.onnx, tokenizers
     "Write encoder and cached decoder as two graphs, tokenizers beside them."
-    try: import onnx, onnxscript # noqa: F401, E401
-    except ImportError: raise ImportError("onnx and onnxscript are not installed: pip install annotated_transformer[export].") from None
+    _need("onnx", "onnxscript")
     check_number("opset", opset, 18, 25, whole=True)
     encoder, decoder = (kind(copy.deepcopy(self.model).cpu().float()).eval() for kind in (OnnxEncoder, OnnxDecoder))
     B, S, t = (torch.export.Dim(name, min=least, max=4096) for name, least in (("batch", 1), ("source", 1), ("past", 0)))
