@@ -8,7 +8,7 @@ __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'li
            'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'check_record',
            'evaluate', 'direction', 'compared', 'keep_record']
 
-# %% ../nbs/46_referee.ipynb #15efe602
+# %% ../nbs/46_referee.ipynb #59ec7e63
 import json
 import math
 import re
@@ -29,7 +29,7 @@ from .cli import command_line, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus
 from .decoding import evaluating
-from .evaluation import Scores, _matched, _moses, paired_bootstrap, score
+from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
 from .translator import Translator, check_pairs, encode_pairs, pairs_digest
 
@@ -70,7 +70,7 @@ def cutter(
     cut = (Tokenizer13a if tokenize == "13a" else TokenizerV14International)()
     return lambda text: cut(text.rstrip()).split()
 
-# %% ../nbs/46_referee.ipynb #910a6fcb
+# %% ../nbs/46_referee.ipynb #9985178f
 def corpus_bleu(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
@@ -79,7 +79,7 @@ def corpus_bleu(
 )->float:                     # 0 to 100
     "BLEU of a test set: count in each sentence, add up, divide once (§6.1)."
     cut = cutter(tokenize)
-    tokens = [[cut(t.lower() if lowercase else t) for t in texts] for texts in _matched(references, outputs=outputs)]
+    tokens = [[cut(t.lower() if lowercase else t) for t in texts] for texts in matched_texts(references, outputs=outputs)]
     return bleu_of_counts([sum(column) for column in zip(*map(bleu_counts, *tokens))])
 
 # %% ../nbs/46_referee.ipynb #a09674d9
@@ -92,7 +92,7 @@ class Mark:
 
     def __str__(self): return f"{self.value:.2f} | {self.signature}"
 
-# %% ../nbs/46_referee.ipynb #29395091
+# %% ../nbs/46_referee.ipynb #ed3c5b9a
 def library_marks(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
@@ -100,7 +100,7 @@ def library_marks(
 )->dict[str, Mark]:           # BLEU in four forms, chrF, TER
     "What sacreBLEU says."
     from sacrebleu.metrics import BLEU, CHRF, TER
-    outputs, references = _matched(references, outputs=outputs)
+    outputs, references = matched_texts(references, outputs=outputs)
     metrics = {f"BLEU{intl}{lc}": BLEU(lowercase=bool(lc), tokenize=intl.strip() or "13a", force=True) for intl in ("", " intl") for lc in ("", " lc")}
     metrics |= {"chrF": CHRF(lowercase=lowercase), "TER": TER()}
     values = {name: metric.corpus_score(outputs, [references]).score for name, metric in metrics.items()}
@@ -128,7 +128,7 @@ def _numbered(a, b):
     try: return [np.array([ids.setdefault(x, len(ids)) for x in items], dtype=np.int64) for items in (a, b)]
     except TypeError as e: raise TypeError(f"a={shown(a)} and b={shown(b)} cannot be compared ({e}): give two texts, or two lists of tokens.") from None
 
-# %% ../nbs/46_referee.ipynb #25240ec8
+# %% ../nbs/46_referee.ipynb #e20a3ea3
 def word_error_rate(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
@@ -147,7 +147,7 @@ def character_error_rate(
 
 def _error_rate(cut, outputs, references, lowercase):
     "Edits of what `cut` gives, in per cent of what it gives for the references."
-    outputs, references = ([cut(t.lower() if lowercase else t) for t in texts] for texts in _matched(references, outputs=outputs))
+    outputs, references = ([cut(t.lower() if lowercase else t) for t in texts] for texts in matched_texts(references, outputs=outputs))
     return 100 * sum(map(edit_distance, outputs, references)) / max(1, sum(map(len, references)))
 
 # %% ../nbs/46_referee.ipynb #690ac9f5
@@ -227,7 +227,7 @@ class Verdict:
         "All figures as a table."
         return [dict(figure=name, value=mark.value, signature=mark.signature) for name, mark in self.marks.items()]
 
-# %% ../nbs/46_referee.ipynb #4c2f7ed8
+# %% ../nbs/46_referee.ipynb #6ef428c2
 def judge(
     outputs:Iterable[str],     # Translations, detokenised
     references:Iterable[str],  # One reference per output, raw
@@ -235,7 +235,7 @@ def judge(
     lowercase:bool=False,      # Ignore case?
 )->Verdict:                    # Every figure, with its signature
     "Everything that can be said about the outputs of one system."
-    outputs, references = _matched(references, outputs=outputs)
+    outputs, references = matched_texts(references, outputs=outputs)
     scores, how = score(outputs, references, lowercase), f"nrefs:1|case:{'lc' if lowercase else 'mixed'}"
     marks = library_marks(outputs, references, lowercase)
     marks["WER"] = Mark(word_error_rate(outputs, references, lowercase), f"{how}|unit:word|tok:none|edits:levenshtein", lower=True)
@@ -290,14 +290,14 @@ def plain_quotes(
     "Make every double quotation mark straight, the low one of German included."
     return text.translate(dict.fromkeys(map(ord, "„“”‟«»"), '"'))
 
-# %% ../nbs/46_referee.ipynb #bed87a0b
+# %% ../nbs/46_referee.ipynb #77ec0e70
 def paper_forms(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
     lang:str="de",            # Language of both, for the Moses rules
 )->dict[str, Mark]:           # BLEU after each step
     "From sacreBLEU's figure to one made as the paper's, a step at a time (§6.1)."
-    both, rules = _matched(references, outputs=outputs), _moses(lang)
+    both, rules = matched_texts(references, outputs=outputs), moses_tokenizer(lang)
     moses = lambda text: rules.tokenize(text, return_str=True, escape=False)
     name = f"moses-{version('sacremoses')}-{lang}"
     steps = {"raw text, 13a": (str, "13a", ""), "Moses tokens": (moses, "none", f"|pre:{name}"),

@@ -74,7 +74,7 @@ def encode_pairs(
     ids = zip(src_tokenizer.encode_batch([s for s, _ in pairs]), tgt_tokenizer.encode_batch([t for _, t in pairs]))
     return [two for two in ids if max_len is None or max(map(len, two)) < max_len]
 
-# %% ../nbs/42_translator.ipynb #3a47fe21
+# %% ../nbs/42_translator.ipynb #43d1532a
 class Translator:
     "A trained model with everything it takes to use it on text."
     max_source = 512 # tokens; a longer text is cut, with a warning
@@ -96,6 +96,11 @@ class Translator:
     def history(self)->list[dict]: # One row per epoch; empty where the training is not known
         "How the training went."
         return self.about.get("history", [])
+
+    @property
+    def joint(self)->bool: # One vocabulary for both sides?
+        "Whether source and target share their tokenizer."
+        return self.src_tokenizer is self.tgt_tokenizer
 
     def __repr__(self):
         weights = sum(p.numel() for p in self.model.parameters())
@@ -320,12 +325,11 @@ def model_card(
     use = ["```python", "from annotated_transformer.translator import Translator", 'Translator.from_pretrained("this-folder").translate("…")', "```", ""]
     return "\n".join([*head, "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "", *table, *use])
 
-# %% ../nbs/42_translator.ipynb #1c083c78
+# %% ../nbs/42_translator.ipynb #042b11b4
 @patch
 def _save_tokenizers(self:Translator, folder):
     "One file for a joint tokenizer, two for two."
-    joint = self.src_tokenizer is self.tgt_tokenizer
-    tokenizers = dict(tokenizer=self.src_tokenizer) if joint else dict(src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer)
+    tokenizers = dict(tokenizer=self.src_tokenizer) if self.joint else dict(src_tokenizer=self.src_tokenizer, tgt_tokenizer=self.tgt_tokenizer)
     for name, tokenizer in tokenizers.items(): tokenizer.save(folder/f"{name}.json")
 
 @patch
@@ -334,8 +338,7 @@ def save_pretrained(self:Translator,
     dtype=None, # Type of the stored numbers, e.g. torch.float16 for half the size; None: as they are
 )->Path:        # The folder
     "Weights, tokenizers and configuration in one folder that is either whole or absent."
-    joint = self.src_tokenizer is self.tgt_tokenizer
-    config = to_strict_json(dict(model=asdict(self.config), joint=joint, about=self.about), "about", exact=False)
+    config = to_strict_json(dict(model=asdict(self.config), joint=self.joint, about=self.about), "about", exact=False)
     with whole_folder(check_place(folder)) as new:
         save_weights(self.model, new/"model.safetensors", dtype)
         self._save_tokenizers(new)
