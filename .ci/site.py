@@ -1,0 +1,130 @@
+"""Opens every page of the built site in Chromium, with everything off this machine blocked: `python .ci/site.py _site [folder for pictures]`."""
+import asyncio
+import functools
+import http.server
+import os
+import re
+import shutil
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+from playwright.async_api import async_playwright
+
+SITE = Path(sys.argv[1])
+PICTURES = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+PAGES = sorted(p.name for p in SITE.glob('*.html') if p.name not in ('genindex.html', 'search.html'))
+WORDS = ['attention', 'softmax', 'label smoothing', 'beam', 'BLEU', 'sinusoid', 'residual', 'dropout', 'BPE', 'warm-up']
+FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
+SETTLED = '''async theme => {
+    if (document.documentElement.dataset.theme !== theme) document.querySelectorAll("figure.chart .plot").forEach(p => p.replaceChildren());
+    document.documentElement.dataset.theme = theme;
+    await window.MathJax?.startup?.promise;
+    for (let left = 300; left && [...document.querySelectorAll("figure.chart")].some(f => !f.querySelector(".plot svg")); left--)
+        await new Promise(done => setTimeout(done, 100));
+}'''
+STATE = '''() => ({
+    charts: document.querySelectorAll("figure.chart").length,
+    empty: [...document.querySelectorAll("figure.chart")].filter(f => f.querySelectorAll(".plot svg [class*=mark-] path").length < 2).length,
+    drawings: [...document.querySelectorAll(".drawing")].filter(d => !d.querySelector("svg *")).length,
+    formulas: document.querySelectorAll(".math").length,
+    raw: [...document.querySelectorAll(".math")].filter(m => !m.querySelector("mjx-container") || m.querySelector("[data-mjx-error]")).length,
+    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    links: [...document.querySelectorAll("a[href]")].map(a => new URL(a.getAttribute("href"), document.baseURI).href),
+    ids: [...document.querySelectorAll("[id], a[name]")].map(e => e.id || e.name),
+})'''
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args): pass
+
+def serve():
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=SITE))
+    server.handle_error = lambda *args: None # a page that is left while it loads
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f'http://127.0.0.1:{server.server_address[1]}/'
+
+async def watched(context, base, faults):
+    "A page on which each request off this machine, error and missing file is noted"
+    page = await context.new_page()
+    note = lambda what: faults.append(f'{page.url.removeprefix(base)}: {what}')
+    async def gate(route):
+        if route.request.url.startswith((base, 'data:', 'blob:')): return await route.continue_()
+        note(f'asks for {route.request.url}')
+        await route.abort()
+    await page.route('**/*', gate)
+    page.on('console', lambda m: note(f'console: {m.text}') if m.type == 'error' else None)
+    page.on('pageerror', lambda e: note(f'script: {e}'))
+    page.on('response', lambda r: note(f'{r.status} for {r.url}') if r.status >= 400 else None)
+    return page
+
+async def look(browser, base, name, facts, faults):
+    "One page: on a desk in light and dark, and on a phone"
+    page = await watched(context := await browser.new_context(color_scheme='light'), base, faults)
+    await page.goto(base + name)
+    for how, width, theme in (('light', 1280, 'light'), ('dark', 1280, 'dark'), ('phone', 390, 'dark')):
+        await page.set_viewport_size(dict(width=width, height=900))
+        await page.evaluate(SETTLED, theme)
+        state = facts[name] = await page.evaluate(STATE)
+        for fault in ('empty', 'drawings', 'raw', 'wide'):
+            if state[fault] > 0: faults.append(f'{name} ({how}): {fault} {state[fault]}')
+        if PICTURES: await page.screenshot(path=PICTURES/f'{Path(name).stem}-{how}.png', full_page=True)
+    await context.close()
+
+async def without_scripts(browser, base, faults):
+    "Charts are pictures where scripts are off"
+    page = await (context := await browser.new_context(java_script_enabled=False)).new_page()
+    await page.goto(base + 'embeddings.html')
+    if not await page.locator('figure.chart img').count(): faults.append('no picture stands for a chart where scripts are off')
+    await context.close()
+
+async def search(browser, base, faults):
+    for word in WORDS:
+        page = await watched(context := await browser.new_context(), base, faults)
+        await page.goto(f'{base}search.html?q={word}', wait_until='domcontentloaded') # the excerpts below the hits load on
+        try: await page.wait_for_selector('ul.search li a', timeout=30_000)
+        except Exception: faults.append(f'search finds no {word!r}')
+        await context.close()
+
+async def first_paint(browser, base, faults):
+    "The best of three, since the machine may be busy with something else"
+    paints = []
+    for _ in range(3):
+        page = await watched(context := await browser.new_context(), base, faults)
+        await page.goto(base + 'index.html')
+        paints.append(await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime'))
+        await context.close()
+    print(f'first text after {min(paints):.0f} ms')
+    if min(paints) > 1000: faults.append(f'index.html shows its first text after {min(paints):.0f} ms')
+
+def broken(base, facts):
+    "Links within the site that lead nowhere"
+    for name, state in facts.items():
+        for link in set(state['links']):
+            address, anchor = urldefrag(link)
+            target = address.removeprefix(base).split('?')[0] or 'index.html'
+            if not address.startswith(base): continue
+            if not (SITE/unquote(target)).is_file(): yield f'{name}: no page {target}'
+            elif anchor and target in facts and unquote(anchor) not in facts[target]['ids']: yield f'{name}: no {anchor} in {target}'
+
+async def main():
+    base, facts, faults = serve(), {}, []
+    chromium = os.environ.get('CHROMIUM') or shutil.which('chromium') # else Playwright's own
+    async with async_playwright() as p:
+        browser = await p.chromium.launch(executable_path=chromium, args=FLAGS)
+        await first_paint(browser, base, faults)
+        work = list(PAGES)
+        async def worker():
+            while work: await look(browser, base, work.pop(), facts, faults)
+        await asyncio.gather(worker(), worker())
+        await search(browser, base, faults)
+        await without_scripts(browser, base, faults)
+        await browser.close()
+    faults += broken(base, facts)
+    faults += [f'{name} has {size / 1e6:.1f} MB' for name in PAGES if (size := (SITE/name).stat().st_size) > 3e6 and name != 'attention_maps.html']
+    total = {key: sum(state[key] for state in facts.values()) for key in ('charts', 'formulas')}
+    print(f'{len(PAGES)} pages, {total["charts"]} charts, {total["formulas"]} formulas, {sum(len(s["links"]) for s in facts.values()):,} links: {len(faults)} faults')
+    for fault in dict.fromkeys(faults): print(' ', fault)
+    sys.exit(bool(faults))
+
+asyncio.run(main())

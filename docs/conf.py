@@ -1,0 +1,30 @@
+"Sphinx settings; title and navigation come from `_quarto.yml`, the rest from `settings.ini`."
+import sys
+from pathlib import Path
+
+import yaml
+from nbdev.config import get_config
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+cfg = get_config(cfg_name='settings.ini', path=HERE.parent)
+website = yaml.safe_load((HERE.parent/'_quarto.yml').read_text(encoding='utf-8'))['website']
+
+project = html_title = website['title']
+author, copyright, version = cfg.author, cfg.copyright, cfg.version
+extensions = ['myst_nb', 'sphinx_copybutton']
+nb_execution_mode = 'off'
+nb_merge_streams = True
+myst_enable_extensions = ['amsmath', 'dollarmath', 'attrs_inline', 'attrs_block']
+myst_heading_anchors = 4
+myst_heading_slug_func = 'bridge.slug'
+html_theme = 'sphinx_book_theme'
+html_theme_options = dict(repository_url=cfg.git_url, repository_branch=cfg.branch, use_repository_button=True, use_issues_button=True,
+                          home_page_in_toc=True, use_download_button=False, show_toc_level=2, navbar_persistent=[])
+html_context = dict(default_mode='auto')
+html_static_path = ['static', '../_vendor']
+html_favicon = 'static/favicon.svg'
+html_css_files = ['site.css']
+html_js_files = [('vega.js', dict(defer='defer')), ('charts.js', dict(defer='defer'))]
+mathjax_path = 'tex-svg-full.js'
+html_copy_source = html_show_sourcelink = html_use_index = False

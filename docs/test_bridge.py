@@ -1,0 +1,52 @@
+"""Each thing that the bridge does, on one small staged notebook: `python docs/test_bridge.py`."""
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
+
+import bridge
+from bridge import CFG, SVG, VEGA
+
+SITE = CFG.doc_host + CFG.doc_baseurl
+DOC = ('---\n\n[source](https://there/x.py#L1){{target="_blank" style="float:right"}}\n\n### {0}\n\n```python\ndef {0}(\n'
+       '    x, # As in [`g`](%s/other.html#g)\n):\n```\n\n*See [`g`](%s/other.html#g).*' % (SITE, SITE))
+
+def shown(name): return new_code_cell(f'#| echo: false\n#| output: asis\nshow_doc({name})', outputs=[new_output('execute_result', {'text/markdown': DOC.format(name)})])
+
+def staged(folder):
+    "A staged notebook with each construct, its side bar, and a picture"
+    (folder/'images').mkdir()
+    (folder/'images'/'a.svg').write_text('<svg/>')
+    (folder/'_quarto.yml').write_text('website: {sidebar: {contents: [index.ipynb, {section: Part, contents: [10_first.ipynb]}]}}')
+    chart = {VEGA: {'data': '</script>'}, 'image/png': 'QUJD'}
+    cells = [
+        new_raw_cell('---\ndescription: What it is.\noutput-file: first.html\ntitle: First\n\n---\n'),
+        new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p)'),
+        shown('known'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef known(x): ...'), shown('unknown'),
+        new_code_cell('#| include: false\nhidden'),
+        new_code_cell('#| echo: false\nchart', outputs=[new_output('execute_result', chart)]),
+        new_code_cell('drawing', outputs=[new_output('execute_result', {SVG: '<svg><a href="11_other.ipynb#part"/></svg>'})])]
+    nbformat.write(new_notebook(cells=cells), folder/'10_first.ipynb')
+    nbformat.write(new_notebook(cells=cells[:1]), folder/'index.ipynb')
+
+with tempfile.TemporaryDirectory() as tmp:
+    source, target = Path(tmp)/'in', Path(tmp)/'out'
+    source.mkdir()
+    staged(source)
+    bridge.main(source, target)
+    cells = nbformat.read(target/'first.ipynb', 4).cells
+    index = nbformat.read(target/'index.ipynb', 4).cells
+    assert (target/'images'/'a.svg').exists() and not (target/'_quarto.yml').exists()
+
+head, text, known, source, unknown, chart, drawing = cells
+assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
+assert text.source == '### known\n\n[11_other](other.ipynb#part), [`g`](other.ipynb#g), `_p`, `C._p`'
+assert known.source.strip() == '{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
+assert source.source == 'def known(x): ...'
+assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See [`g`](other.ipynb#g).*' in unknown.source
+assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
+assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
+assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']
+for heading, anchor in {'Why divide by √d_k': 'why-divide-by-d_k', 'A.forward': 'a.forward', '2018: the form': 'the-form'}.items(): assert bridge.slug(heading) == anchor, bridge.slug(heading)
+print('bridge: ok')
