@@ -40,6 +40,7 @@ _vendor/done: docs/package-lock.json docs/vendor.py .venv/installed-docs
 
 site: _vendor/done ## the site, in _site; it needs no network to be read
 	$(BIN)/python -W ignore -c "from nbdev.serve import proc_nbs; proc_nbs(n_workers=2, force=True)"
+	rm -rf _site
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
 

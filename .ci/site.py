@@ -26,7 +26,11 @@ SETTLED = '''async theme => {
 }'''
 STATE = '''() => ({
     charts: document.querySelectorAll("figure.chart").length,
-    empty: [...document.querySelectorAll("figure.chart")].filter(f => f.querySelectorAll(".plot svg [class*=mark-] path").length < 2).length,
+    empty: [...document.querySelectorAll("figure.chart")].filter(f => {
+        const marks = [...f.querySelectorAll(".plot svg .role-mark :is(path, line, text)")];
+        return !marks.some(m => m.tagName !== "path" || m.getAttribute("d")) || marks.some(m => /NaN/.test(m.outerHTML));
+    }).length,
+    tables: [...document.querySelectorAll("article p")].filter(p => p.textContent.startsWith("|")).length,
     drawings: [...document.querySelectorAll(".drawing")].filter(d => !d.querySelector("svg *")).length,
     formulas: document.querySelectorAll(".math").length,
     raw: [...document.querySelectorAll(".math")].filter(m => !m.querySelector("mjx-container") || m.querySelector("[data-mjx-error]")).length,
@@ -53,7 +57,7 @@ async def watched(context, base, faults):
         note(f'asks for {route.request.url}')
         await route.abort()
     await page.route('**/*', gate)
-    page.on('console', lambda m: note(f'console: {m.text}') if m.type == 'error' else None)
+    page.on('console', lambda m: note(f'console: {m.text}') if m.type in ('error', 'warning') else None)
     page.on('pageerror', lambda e: note(f'script: {e}'))
     page.on('response', lambda r: note(f'{r.status} for {r.url}') if r.status >= 400 else None)
     return page
@@ -66,7 +70,7 @@ async def look(browser, base, name, facts, faults):
         await page.set_viewport_size(dict(width=width, height=900))
         await page.evaluate(SETTLED, theme)
         state = facts[name] = await page.evaluate(STATE)
-        for fault in ('empty', 'drawings', 'raw', 'wide'):
+        for fault in ('empty', 'tables', 'drawings', 'raw', 'wide'):
             if state[fault] > 0: faults.append(f'{name} ({how}): {fault} {state[fault]}')
         if PICTURES: await page.screenshot(path=PICTURES/f'{Path(name).stem}-{how}.png', full_page=True)
     await context.close()

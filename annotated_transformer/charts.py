@@ -60,7 +60,7 @@ def _pack(png):
     palette = bytes(min(255, c // k % 33 * 8) for c in used.tolist() for k in (1089, 33, 1))
     return _png(png[16:24] + b"\x08\x03\0\0\0", (b"PLTE", palette), (b"IDAT", _rows(torch.searchsorted(used, colour))))
 
-# %% ../nbs/01_charts.ipynb #2a3800a4
+# %% ../nbs/01_charts.ipynb #6c6a2074
 class Figure:
     "An Altair chart that is stored as Vega-Lite JSON beside a small picture."
     def __init__(
@@ -71,7 +71,9 @@ class Figure:
         self.chart = chart
 
     def _join(self, charts): return Figure(charts.resolve_scale(color="independent"))
-    def __or__(self, other): return self._join(self.chart | getattr(other, "chart", other))
+    def __or__(self, other):
+        other, grid = getattr(other, "chart", other), isinstance(self.chart, _altair().ConcatChart)
+        return self._join(_altair().hconcat(self.chart, other) if grid else self.chart | other)  # a grid's own | adds a cell to it
     def __and__(self, other): return self._join(self.chart & getattr(other, "chart", other))
     def __repr__(self): return f"Figure({type(self.chart).__name__})"
 

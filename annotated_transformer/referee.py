@@ -8,7 +8,7 @@ __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'li
            'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'check_record',
            'evaluate', 'direction', 'compared', 'keep_record']
 
-# %% ../nbs/46_referee.ipynb #59ec7e63
+# %% ../nbs/46_referee.ipynb #b4ebbdad
 import json
 import math
 import re
@@ -28,7 +28,7 @@ from .checkpoints import to_strict_json
 from .cli import command_line, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus
-from .decoding import evaluating
+from .decoding import evaluating, forced_logp
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
 from .translator import Translator, check_pairs, encode_pairs, pairs_digest
@@ -150,20 +150,14 @@ def _error_rate(cut, outputs, references, lowercase):
     outputs, references = ([cut(t.lower() if lowercase else t) for t in texts] for texts in matched_texts(references, outputs=outputs))
     return 100 * sum(map(edit_distance, outputs, references)) / max(1, sum(map(len, references)))
 
-# %% ../nbs/46_referee.ipynb #690ac9f5
+# %% ../nbs/46_referee.ipynb #2097e97b
 def foretold(
     model:nn.Module, # An `EncoderDecoder`
     batch:Batch,     # Pairs, on the model's device
-    rows:int=1024,   # Tokens scored at a time: scores are wide
 )->tuple[Tensor, Tensor]: # Log-probability of each real label `(N,)`, nats; and whether it is the first choice `(N,)`
-    "What the model makes of each label when it is shown the right ones before it."
-    hidden, real = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask), batch.tgt_y != PAD
-    logp, first = [], []
-    for h, y in zip(hidden[real].split(rows), batch.tgt_y[real].split(rows)):
-        each = model.generator.logits(h).float().log_softmax(-1)
-        logp.append(each.gather(-1, y[:, None])[:, 0])
-        first.append(each.argmax(-1) == y)
-    return torch.cat(logp), torch.cat(first)
+    "What the model makes of each label when it is shown the right ones before it: `forced_logp` of a batch, in one row."
+    whole, real = torch.cat([batch.tgt[:, :1], batch.tgt_y], 1), batch.tgt_y != PAD
+    return tuple(x[real] for x in forced_logp(model, batch.src, batch.src_mask, whole, PAD, first=True))
 
 # %% ../nbs/46_referee.ipynb #35566e94
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ OURS = re.escape(CFG.doc_host + CFG.doc_baseurl) + '/'
 COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{CFG.branch}/nbs/'
 
 def page(notebook): return re.sub(r'^\d+_', '', Path(notebook).stem) # the address that nbdev gives a notebook
-
 def slug(heading): return re.sub(r'\s+', '-', re.sub(r'[^\w\s.-]', '', heading).strip().lower()).lstrip('0123456789-._') # as Quarto's
 
 def local(text, ending='ipynb'): # links between notebooks, and nbdev's to the published site, lead to the pages here
     text = re.sub(rf'\[(`[^`]+`)\]\({OURS}\w+\.html#(?:[\w.]+\.)?_[^)]*\)', r'\1', text) # private names have no anchor
-    text = re.sub(rf'(?<=[("]){OURS}(\w+)\.html', rf'\1.{ending}', text)
+    text = re.sub(rf'\[`([^`]+)`\]\({OURS}(\w+\.html)#([^)]+)\)', r'<a href="\2#api-\3"><code>\1</code></a>', text) # apart from headings of that name
     return re.sub(r'(?<=[("])(\w+)\.ipynb', lambda m: f'{page(m[1])}.{ending}', text)
 
 def signature(text, known, shown): # show_doc's Markdown, without the heading that the page has and the signature that the source repeats
     link, name, body = re.match(r'---\s*(?:(\[source\]\(\S+?\))\S*(?: [^}\n]*\})?\s*)?#+ (.*?)\n(.*)', text, re.S).groups()
-    parts = [f'### {name}' * (name not in known), f'{{.source}}\n{link}' * bool(link), body * (not shown)]
-    return re.sub(rf'\[(`[^`]+`)\]\({OURS}[^)]+\)(?=[^`]*(`[^`]+`[^`]*)*```)', r'\1', '\n\n'.join(parts)) # code holds no links
+    body = re.sub(rf'\[(`[^`]+`)\]\({OURS}[^)]+\)(?=[^`]*(`[^`]+`[^`]*)*```)', r'\1', body).replace('__main__.', '') # code holds no links
+    parts = [f'<span id="api-{slug(name)}"></span>', f'### {name}' * (name not in known), f'{{.source}}\n{link}' * bool(link), body * (not shown)]
+    return '\n\n'.join(filter(None, parts))
 
 def picture(data): # a drawing as it is; a chart as its data for charts.js, and its stored picture where scripts are off
     if SVG in data: return f'<div class="drawing">{local("".join(data[SVG]), "html")}</div>'

@@ -15,6 +15,7 @@ author, copyright, version = cfg.author, cfg.copyright, cfg.version
 extensions = ['myst_nb', 'sphinx_copybutton']
 nb_execution_mode = 'off'
 nb_merge_streams = True
+nb_render_markdown_format = 'myst' # tables, as in the cells
 myst_enable_extensions = ['amsmath', 'dollarmath', 'attrs_inline', 'attrs_block']
 myst_heading_anchors = 4
 myst_heading_slug_func = 'bridge.slug'
@@ -25,6 +26,6 @@ html_context = dict(default_mode='auto')
 html_static_path = ['static', '../_vendor']
 html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
-html_js_files = [('vega.js', dict(defer='defer')), ('charts.js', dict(defer='defer'))]
+html_js_files = [('charts.js', dict(defer='defer'))] # loads vega.js where there is a chart
 mathjax_path = 'tex-svg-full.js'
 html_copy_source = html_show_sourcelink = html_use_index = False

@@ -41,10 +41,10 @@ with tempfile.TemporaryDirectory() as tmp:
 
 head, text, known, source, unknown, chart, drawing = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
-assert text.source == '### known\n\n[11_other](other.ipynb#part), [`g`](other.ipynb#g), `_p`, `C._p`'
-assert known.source.strip() == '{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
+assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`'
+assert known.source.strip() == '<span id="api-known"></span>\n\n{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
 assert source.source == 'def known(x): ...'
-assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See [`g`](other.ipynb#g).*' in unknown.source
+assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See <a href="other.html#api-g"><code>g</code></a>.*' in unknown.source
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']
