@@ -112,11 +112,13 @@ def _show_whole(models, src, mask, tgt):
     for model in models:
         if tgt.numel() and any(getattr(part, "record", None) for part in model.modules()): model(src, tgt, mask, subsequent_mask(tgt.size(1), tgt.device))
 
-# %% ../nbs/40_decoding.ipynb #50afe3bb
+# %% ../nbs/40_decoding.ipynb #23849a79
 def _models(model):
     "One model or several, as a list that is a module itself."
     models = [model] if isinstance(model, nn.Module) and not isinstance(model, nn.ModuleList) else list(model) if isinstance(model, Iterable) else []
     if not models or not all(isinstance(m, nn.Module) for m in models): raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder, or a list of them.")
+    sizes = [tuple(len(m.weight) for m in model.modules() if isinstance(m, nn.Embedding))[:2] for model in models]
+    if len(set(sizes)) > 1: raise ValueError(f"the models have vocabularies of {' and '.join(map(str, sizes))} tokens: an ensemble needs the same ones.")
     return nn.ModuleList(models)
 
 def _check_request(src, src_mask, **symbols):
@@ -282,7 +284,7 @@ def _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, cove
     if watch is not None and not callable(watch): raise TypeError(f"watch is a {type(watch).__name__}: give a function of five arguments, or None.")
     return src, mask, _limits(max_len, src)
 
-# %% ../nbs/40_decoding.ipynb #9ac614f7
+# %% ../nbs/40_decoding.ipynb #2cd0dfec
 def sample_decode(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,               # Source ids `(B, S)`
@@ -304,7 +306,8 @@ def sample_decode(
     def draw(scores, rows):
         if not temperature: return scores.argmax(-1)
         u = torch.tensor([torch.rand((), generator=dice[row], dtype=torch.float64) for row in rows.tolist()], dtype=torch.float64)
-        return _stretch(_nucleus(scores / temperature, top_k, top_p), u.to(scores.device))
+        scores = (scores.double() - scores.max(-1, keepdim=True).values) / temperature # the best stays 0, however small the divisor
+        return _stretch(_nucleus(scores, top_k, top_p), u.to(scores.device))
     return _write(model, src, src_mask, max_len, start_symbol, end_symbol, pad, draw)
 
 def _seeds(seed, rows):

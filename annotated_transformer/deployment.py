@@ -86,7 +86,7 @@ def _sublayers(layer):
     parts = [getattr(layer, name) for name in ("self_attn", "src_attn", "feed_forward") if hasattr(layer, name)]
     return [(part, wrap.norm) for part, wrap in zip(parts, layer.sublayer, strict=True)]
 
-# %% ../nbs/45_deployment.ipynb #7a66eab7
+# %% ../nbs/45_deployment.ipynb #d940160c
 QUANTIZATIONS = "int8", "int8_float32", "int16", "float16", "bfloat16"
 
 @patch
@@ -105,10 +105,16 @@ def export_ctranslate2(self:Translator,
     spec.config.decoder_start_token, spec.config.add_source_bos, spec.config.add_source_eos = SPECIALS[0], False, False
     spec.validate()
     spec.optimize(quantization=quantization)
-    with whole_folder(check_place(folder)) as new:
+    with whole_folder(_place(folder)) as new:
         spec.save(str(new))
         self._save_tokenizers(new)
     return Path(folder)
+
+def _place(folder):
+    "Where an export may stand: never in place of a saved translator."
+    place = check_place(folder)
+    if (place/"model.safetensors").exists(): raise FileExistsError(f"{place} holds a saved translator, which the export would replace: choose another folder.")
+    return place
 
 def _need(*libraries):
     "Refuse to begin without the libraries of the extra `export`."
@@ -168,7 +174,7 @@ class OnnxDecoder(nn.Module):
         pasts = [past for past, _ in cache.layers]
         return self.model.generator.logits(hidden[:, -1]), torch.stack([p.k for p in pasts]), torch.stack([p.v for p in pasts])
 
-# %% ../nbs/45_deployment.ipynb #1e9a3772
+# %% ../nbs/45_deployment.ipynb #b1ecbc4b
 @patch
 def export_onnx(self:Translator,
     folder,       # Where to write; an older export there is replaced as a whole
@@ -180,7 +186,7 @@ def export_onnx(self:Translator,
     encoder, decoder = (kind(copy.deepcopy(self.model).cpu().float()).eval() for kind in (OnnxEncoder, OnnxDecoder))
     B, S, t = (torch.export.Dim(name, min=least, max=4096) for name, least in (("batch", 1), ("source", 1), ("past", 0)))
     src = torch.full((3, 5), len(SPECIALS)) # any numbers will do: the graph is what happens to them
-    with torch.no_grad(), whole_folder(check_place(folder)) as new:
+    with torch.no_grad(), whole_folder(_place(folder)) as new:
         k, v, mask = encoder(src)
         past = [x[..., :4, :].clone() for x in (k, v)]
         _save_graph(new/"encoder.onnx", opset, encoder, dict(src=src), ({0: B, 1: S},), ["source_k", "source_v", "mask"])

@@ -6,10 +6,11 @@
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
            'pairs_digest', 'same_run', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
-# %% ../nbs/42_translator.ipynb #ec8bf5cb
+# %% ../nbs/42_translator.ipynb #c7e2b941
 import copy
 import hashlib
 import json
+import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -197,7 +198,7 @@ def fit(cls:Translator,
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
     return translator
 
-# %% ../nbs/42_translator.ipynb #46582887
+# %% ../nbs/42_translator.ipynb #cd8f1297
 @patch
 def translate(self:Translator,
     texts:str|Iterable[str], # One text, or any number of them
@@ -208,26 +209,36 @@ def translate(self:Translator,
 ):                           # -> the translation, or an iterator of them in the order of the texts
     "Translate; one string gives one string, many give an iterator that reads as it goes."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
-    check_number("extra", extra, whole=True)
+    check_number("extra", extra, high=100_000, whole=True)
     check_number("beam", beam, 1, 1000, whole=True)
-    check_number("alpha", alpha)
+    check_number("alpha", alpha, high=10)
     if isinstance(texts, str): return next(self.translate([texts], batch_tokens, extra, beam, alpha))
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
     return self._translations(enumerate(texts), batch_tokens, extra, beam, alpha)
 
-# %% ../nbs/42_translator.ipynb #88b1ef42
+# %% ../nbs/42_translator.ipynb #84f8a628
 @patch
 def _translations(self:Translator, numbered, batch_tokens, extra, beam, alpha):
     "The translations of (number, text) pairs, a chunk at a time."
-    while chunk := list(islice(numbered, self.chunk)):
-        ids = [self._source(n, text) for n, text in chunk]
+    while any(read := self._read(numbered)):
+        ids, error = read
         full, out = [i for i, row in enumerate(ids) if row], [""] * len(ids)
         sizes = [(len(ids[i]) + 1, 1) for i in full]
         for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes), 1)): # a long text has a batch of its own
             rows = [full[i] for i in rows]
             for i, text in zip(rows, self._decode([ids[i] for i in rows], extra, beam, alpha)): out[i] = text
         yield from out
+        if error: raise error
+
+@patch
+def _read(self:Translator, numbered):
+    "The ids of a chunk of texts; and the error that ended the reading, raised when all before it is answered."
+    ids = []
+    try:
+        for n, text in islice(numbered, self.chunk): ids.append(self._source(n, text))
+    except Exception as error: return ids, error
+    return ids, None
 
 @patch
 def _source(self:Translator, n, text):
@@ -235,7 +246,8 @@ def _source(self:Translator, n, text):
     if not isinstance(text, str): raise TypeError(f"texts[{n}] is {shown(text)}, a {type(text).__name__}: give strings.")
     ids = self.src_tokenizer.encode(text) if text.strip() else []
     if len(ids) > self.max_source:
-        warnings.warn(f"texts[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were translated: cut it into sentences.", stacklevel=2)
+        said = f"texts[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were translated: cut it into sentences."
+        warnings.warn_explicit(said, UserWarning, __name__, 1, registry={}) # said each time: by default Python says the same only once
     return ids[:self.max_source]
 
 @patch
@@ -292,11 +304,12 @@ def check_outputs(
     pairs = list(islice(pairs, n))
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, translator.translate(s for s, _ in pairs))]
 
-# %% ../nbs/42_translator.ipynb #2ebef482
+# %% ../nbs/42_translator.ipynb #75f869f3
 def check_place(
     folder,    # Where a model shall be saved
 )->Path:       # The same, as a path
     "Refuse a place that holds anything but a saved model."
+    if not isinstance(folder, (str, os.PathLike)): raise TypeError(f"folder={shown(folder)} is not a path: give the name of a folder.")
     place = Path(folder)
     check_replaceable(place)
     if place.is_dir() and any(place.iterdir()):
