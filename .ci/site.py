@@ -3,12 +3,11 @@ import asyncio
 import functools
 import http.server
 import os
-import re
 import shutil
 import sys
 import threading
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag
 
 from playwright.async_api import async_playwright
 

@@ -322,7 +322,7 @@ def alignment_error_rate(
     if not total: raise ValueError("found and gold hold no links: give one sentence with words at least.")
     return 1 - sum(len(a & s) + len(a & (p | s)) for a, s, p in zip(found, gold, possible)) / total
 
-# %% ../nbs/52_attention_maps.ipynb #5d5a4998
+# %% ../nbs/52_attention_maps.ipynb #470f9416
 def alignment_tables(
     translator,       # A `Translator`
     pairs:Iterable,   # `PocketPair`s, or others with `src`, `tgt`, `src_words` and `tgt_words`
@@ -332,9 +332,12 @@ def alignment_tables(
     tables = []
     for n, p in enumerate(pairs):
         if not all(hasattr(p, name) for name in ("src", "tgt", "src_words", "tgt_words")): raise TypeError(f"pairs[{n}] is a {type(p).__name__}: give pairs with words, such as those of pocket_pairs.")
-        places = word_places(translator.src_tokenizer, p.src, p.src_words), word_places(translator.tgt_tokenizer, p.tgt, p.tgt_words)
-        tables.append(word_weights(translation_maps(translator, p.src, p.tgt)["cross"].weights, *places, row))
+        tables.append(word_weights(translation_maps(translator, p.src, p.tgt)["cross"].weights, *_places(translator, p), row))
     return tables
+
+def _places(translator, pair):
+    "The word of each piece, on both sides."
+    return word_places(translator.src_tokenizer, pair.src, pair.src_words), word_places(translator.tgt_tokenizer, pair.tgt, pair.tgt_words)
 
 # %% ../nbs/52_attention_maps.ipynb #62abbc75
 def head_aer(
@@ -364,11 +367,10 @@ def aer_interval(
     hits, total = counts[picks].sum(1).unbind(-1)
     return tuple((1 - hits / total).quantile(torch.tensor([.025, .975], dtype=torch.float64)).tolist())
 
-# %% ../nbs/52_attention_maps.ipynb #7c1f6066
+# %% ../nbs/52_attention_maps.ipynb #744b436a
 def _head_means(translator, pair):
     "Per use, the figures of all heads over one pair `(N, h, 8 or 9)`, and how many queries they are the mean of."
-    places = word_places(translator.src_tokenizer, pair.src, pair.src_words), word_places(translator.tgt_tokenizer, pair.tgt, pair.tgt_words)
-    links = set(map(tuple, pair.alignment))
+    places, links = _places(translator, pair), set(map(tuple, pair.alignment))
     true = torch.tensor([[float((i, j) in links) for i in places[0]] for j in places[1]])
     for use, maps in translation_maps(translator, pair.src, pair.tgt).items():
         w = maps.weights

@@ -242,7 +242,7 @@ def standings(
         return round(sum(upto_end(a) == upto_end(b) for a, b in pairs) / max(1, len(pairs)), 3)
     return [dict(contender=name, per_second=round(1 / sorted(s)[len(s) // 2], 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in baselines}, same=same(name)) for name, s in seconds.items()]
 
-# %% ../nbs/93_engines.ipynb #8676e9f1
+# %% ../nbs/93_engines.ipynb #76440a8f
 def batchwise(
     write:Callable,       # Called as `write(model, src, mask)`
     model,                # With which model
@@ -252,25 +252,28 @@ def batchwise(
     "A contender that writes all sentences, batch by batch."
     return partial(in_batches, partial(write, model), size=size, sort=sort), 1
 
+def _ours(write, translator, sizes):
+    "Our way in float32 and bfloat16, in batches of each size."
+    models = {"": translator.model, ", bf16": translator.bfloat16().model}
+    return {f"ours, {size}{kind}": batchwise(write, model, size) for size in sizes for kind, model in models.items()}
+
 def greedy_contenders(
     translator:Translator, # Whose model writes
     threads:int=1,         # Of CTranslate2
 )->dict[str, tuple[Callable, int]]: # As `race` takes them
     "Everybody who writes greedily."
-    model, half = translator.model, translator.bfloat16().model
+    model = translator.model
     famous = {"famous loop": (lambda rows: [famous_greedy(model, row) for row in rows], 40), "famous loop that stops": (lambda rows: [famous_greedy(model, row, stop=True) for row in rows], 20)}
-    ours = {f"ours, {size}{kind}": batchwise(our_greedy, m, size) for size in (32, 256) for m, kind in ((model, ""), (half, ", bf16"))}
-    return famous | ours | ctranslate2_contenders(translator, threads, 1, (32, 256))
+    return famous | _ours(our_greedy, translator, (32, 256)) | ctranslate2_contenders(translator, threads, 1, (32, 256))
 
 def beam_contenders(
     translator:Translator, # Whose model writes
     threads:int=1,         # Of CTranslate2
 )->dict[str, tuple[Callable, int]]: # As `race` takes them
     "Everybody who searches with a beam of four, without a length penalty."
-    model, half = translator.model, translator.bfloat16().model
+    model = translator.model
     famous = {"famous beam": (lambda rows: [famous_beam(model, row) for row in rows], 20)}
-    ours = {f"ours, {size}{kind}": batchwise(our_beam, m, size) for size in (32, 128) for m, kind in ((model, ""), (half, ", bf16"))}
-    return famous | ours | ctranslate2_contenders(translator, threads, 4, (32, 128))
+    return famous | _ours(our_beam, translator, (32, 128)) | ctranslate2_contenders(translator, threads, 4, (32, 128))
 
 # %% ../nbs/93_engines.ipynb #aec018f5
 def ctranslate2_contenders(
