@@ -5,10 +5,12 @@
 # %% auto #0
 __all__ = ['check_smoothing', 'check_labels', 'smooth_labels', 'LabelSmoothing', 'SmoothedCrossEntropy', 'smoothed_cross_entropy',
            'cost_and_gradient', 'ChunkedCrossEntropy', 'linear_smoothed_cross_entropy', 'SimpleLossCompute',
-           'CrossEntropyCompute', 'ConsistencyCompute']
+           'CrossEntropyCompute', 'pair_cost_and_gradient', 'ConsistencyCompute']
 
-# %% ../nbs/30_loss.ipynb #b5741a13
+# %% ../nbs/30_loss.ipynb #49b335ac
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -117,17 +119,18 @@ def smoothed_cross_entropy(
     check_smoothing(logits.size(-1), padding_idx, smoothing)
     return SmoothedCrossEntropy.apply(logits, check_labels(target, logits.size(-1)), padding_idx, smoothing)
 
-# %% ../nbs/30_loss.ipynb #fde69ab5
+# %% ../nbs/30_loss.ipynb #6bc3577f
 def cost_and_gradient(
     z:Tensor,         # Scores `(N, V)`; used up
     target:Tensor,    # Labels `(N,)`
     padding_idx:int,  # Id of `<blank>`
     smoothing:float,  # ε
+    p:Tensor|None=None, # `z.softmax(-1)`, where it is at hand; used up
 )->tuple[Tensor, Tensor]: # Sum over the N tokens, and its gradient by the scores `(N, V)`
     "Smoothed cross-entropy and p - q, in one reading of the scores."
     rows, real, share = torch.arange(len(z), device=z.device), target != padding_idx, smoothing / (z.size(-1) - 2)
     wide = lambda t: t.to(torch.promote_types(t.dtype, torch.float32))
-    p, label = z.softmax(-1), wide(z[rows, target])
+    p, label = z.softmax(-1) if p is None else p, wide(z[rows, target])
     sure = p[rows, target]
     log_sum = label - wide(sure).log()
     if (sure < torch.finfo(p.dtype).tiny).any(): log_sum = wide(z.amax(-1)) - wide(p.amax(-1)).log()
@@ -140,11 +143,11 @@ def cost_and_gradient(
     p[rows, target] -= 1 - smoothing - share
     return loss.masked_fill(~real, 0).sum(), p if real.all() else p.mul_(real[:, None])
 
-# %% ../nbs/30_loss.ipynb #e3316d8d
+# %% ../nbs/30_loss.ipynb #43356044
 class ChunkedCrossEntropy(torch.autograd.Function):
     "Linear scores and their smoothed cross-entropy a few rows at a time: the table of scores is never whole."
     @staticmethod
-    def forward(ctx, x, weight, bias, target, padding_idx, smoothing, rows, learning):
+    def forward(ctx, x, weight, bias, target, cost, rows, learning):
         "Hidden states `(N, D)`, matrix `(V, D)`, bias `(V,)` or None, labels `(N,)` to the sum; the gradients are kept."
         kind, learning = x.device.type, learning and any(ctx.needs_input_grad)
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
@@ -153,7 +156,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         with torch.autocast(kind, enabled=False):
             for start in range(0, len(x), rows):
                 part = x[start:start + rows].to(dtype)
-                loss, g = cost_and_gradient(F.linear(part, w, b), target[start:start + rows], padding_idx, smoothing)
+                loss, g = cost(F.linear(part, w, b), target[start:start + rows])
                 total += loss
                 if learning:
                     grads[0][start:start + rows] = g @ w
@@ -167,9 +170,9 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad):
         "Only the factor from above is missing."
-        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None, None
+        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None
 
-# %% ../nbs/30_loss.ipynb #9f1942c9
+# %% ../nbs/30_loss.ipynb #3acad009
 def linear_smoothed_cross_entropy(
     x:Tensor,            # Hidden states `(N, D)`
     weight:Tensor,       # Output matrix `(V, D)`
@@ -178,6 +181,7 @@ def linear_smoothed_cross_entropy(
     padding_idx:int,     # Id of `<blank>`
     smoothing:float=0.0, # ε
     rows:int|None=None,  # Rows at a time; None: as many as make 8 million scores
+    cost:Callable|None=None, # Scores, labels, padding, ε -> sum and gradient; None: `cost_and_gradient`
 )->Tensor:               # Sum over the N tokens, nats
     "`smoothed_cross_entropy` of `F.linear(x, weight, bias)`, without ever holding all of its scores."
     if x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape:
@@ -186,8 +190,9 @@ def linear_smoothed_cross_entropy(
     if bias is not None and bias.shape != (V,): raise ValueError(f"bias has shape {tuple(bias.shape)}, weight has {V} rows: give one bias per token.")
     check_smoothing(V, padding_idx, smoothing)
     if rows is not None: check_number("rows", rows, low=1, whole=True)
-    target, rows = check_labels(target, V), rows or max(1, 2**23 // V)
-    return ChunkedCrossEntropy.apply(x, weight, bias, target, padding_idx, smoothing, rows, torch.is_grad_enabled())
+    target, rows = check_labels(target, V), rows or 2 * max(1, 2**22 // V)
+    cost = partial(cost or cost_and_gradient, padding_idx=padding_idx, smoothing=smoothing)
+    return ChunkedCrossEntropy.apply(x, weight, bias, target, cost, rows, torch.is_grad_enabled())
 
 # %% ../nbs/30_loss.ipynb #0657dfe7
 class SimpleLossCompute:
@@ -230,7 +235,26 @@ class CrossEntropyCompute:
         total = linear_smoothed_cross_entropy(x[real], proj.weight, proj.bias, y[real], self.padding_idx, self.smoothing)
         return total.detach(), total / max(norm, 1)
 
-# %% ../nbs/30_loss.ipynb #6e63ad6b
+# %% ../nbs/30_loss.ipynb #5de2b122
+def pair_cost_and_gradient(
+    z:Tensor,         # Scores `(2N, V)`, the two passes of a token below each other; used up
+    target:Tensor,    # Labels `(2N,)`
+    padding_idx:int,  # Id of `<blank>`
+    smoothing:float,  # ε
+    weight:float,     # α
+)->tuple[Tensor, Tensor]: # Sum over the N tokens, and its gradient by the scores `(2N, V)`
+    "Mean `cost_and_gradient` of two passes, plus the price of their disagreement (R-Drop)."
+    p, pairs = z.softmax(-1), lambda t: t.unflatten(0, (len(t) // 2, 2)).unbind(1)
+    ratio, gap, real = torch.sub(*pairs(z)), torch.sub(*pairs(p)), pairs(target != padding_idx)[0][:, None]
+    apart, pulls = (gap * ratio).sum(-1, keepdim=True), []
+    for part in pairs(p):
+        pull = part * ratio
+        pulls.append(pull.addcmul_(part, pull.sum(-1, keepdim=True), value=-1).add_(gap).mul_(real))
+    loss, g = cost_and_gradient(z, target, padding_idx, smoothing, p)
+    for part, pull, sign in zip(pairs(g.mul_(.5)), pulls, (1, -1)): part.add_(pull, alpha=sign * weight / 4)
+    return loss / 2 + weight / 4 * apart.masked_fill(~real, 0).sum(dtype=loss.dtype), g
+
+# %% ../nbs/30_loss.ipynb #f863fe1f
 class ConsistencyCompute(CrossEntropyCompute):
     "`CrossEntropyCompute` of two dropout passes, plus the price of their disagreement."
     def __init__(self,
@@ -251,8 +275,8 @@ class ConsistencyCompute(CrossEntropyCompute):
         "The loss of one batch."
         if len(y) % 2 or not torch.equal(*y.chunk(2)): raise ValueError("y is not one batch below itself: make it with batch.twice().")
         real = y != self.padding_idx
-        logits = self.generator.proj(x[real])
-        p, q = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32)).chunk(2)
-        disagreement = ((p.exp() - q.exp()) * (p - q)).sum()
-        total = smoothed_cross_entropy(logits, y[real], self.padding_idx, self.smoothing) / 2 + self.weight / 4 * disagreement
+        x, y = (torch.stack(t[real].tensor_split(2), 1).flatten(0, 1) for t in (x, y))
+        proj, cost = self.generator.proj, partial(pair_cost_and_gradient, weight=self.weight)
+        rows = 2 * max(1, 2**20 // len(proj.weight)) # six tables of their scores are at work
+        total = linear_smoothed_cross_entropy(x, proj.weight, proj.bias, y, self.padding_idx, self.smoothing, rows, cost)
         return total.detach(), total / max(norm, 1)
