@@ -230,19 +230,31 @@ def many(
     how = dict(nargs="*", opt=False)
     return script.Param(help, str, **how) if hasattr(script, "Param") else Annotated[str, help, how]
 
-# %% ../nbs/43_cli.ipynb #984dcdb0
+# %% ../nbs/43_cli.ipynb #24ff8e3d
 @call_parse
 def translate(
     texts:many("Texts to translate; none: one per line from standard input")=None,
-    model:str="pocket", # Folder of a trained model, or pocket: the small one inside the package
+    model:str="pocket", # Folder of a trained model, or pocket: the small one inside the package; several, with commas between, decide together
     beam:int=1,         # Hypotheses kept at each step; 1: greedy
+    alpha:float=0.6,    # Length penalty of the beam
+    n_best:int=None,    # Print so many answers to each text, as "number ||| answer ||| score"
+    min_len:int=0,      # Shortest answer in tokens
+    no_repeat:int=0,    # Runs of this many tokens occur once in an answer; 0: no matter
+    temperature:float=None, # Draw answers at this temperature instead of searching
+    top_k:int=None,     # Draw from the k likeliest tokens (default: from all)
+    top_p:float=1.0,    # Draw from the fewest tokens that hold this probability
+    seed:int=0,         # Of the draws
     device:str=None,    # cpu, cuda or mps (default: the fastest there is)
 ):
     "Translate arguments, or standard input line by line."
     with plain_errors(translate):
-        search = partial(Translator.from_pretrained(model, device).translate, beam=beam)
-        if texts: lines = search([texts] if isinstance(texts, str) else texts)
-        elif sys.stdin.isatty(): lines = map(search, input_lines())
-        else: lines = search(input_lines())
+        first, *others = (Translator.from_pretrained(name, device) for name in ([model] if Path(model).exists() else model.split(",")))
+        wishes = {name: n for name, n in dict(min_len=min_len, no_repeat=no_repeat).items() if n}
+        if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, n_best=n_best, together=others, **wishes)
+        else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others)
+        if not texts and sys.stdin.isatty(): first.chunk = 1 # each line is answered at once
+        answers = answer([texts] if isinstance(texts, str) else texts or input_lines())
         if hasattr(sys.stdout, "reconfigure"): sys.stdout.reconfigure(encoding="utf-8") # as the input
-        for line in lines: print(one_line(line), flush=sys.stdout.isatty())
+        for n, found in enumerate(answers):
+            for line in [found] if isinstance(found, str) else [f"{n} ||| {one.text} ||| {one.score or 0:.4f}" for one in found]:
+                print(one_line(line), flush=sys.stdout.isatty())

@@ -78,7 +78,7 @@ class IncrementalDecoder:
         causal = None if new == 1 and cache.length else subsequent_mask(ids.size(1), ids.device) # one position has no future to hide
         return model.generator.logits(model.decode(memory, self.mask, ids, causal, cache)[:, -1]).float()
 
-# %% ../nbs/40_decoding.ipynb #a60e84de
+# %% ../nbs/40_decoding.ipynb #103162bf
 def greedy_decode(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,               # Source ids `(B, S)`
@@ -99,7 +99,8 @@ def _write(model, src, src_mask, max_len, start_symbol, end_symbol, pad, choose)
     with evaluating(models := _models(model)):
         decoder = IncrementalDecoder(models, src, mask)
         while len(going) and out.size(1) < max_len:
-            token = choose(decoder.scores(out[going]), going)
+            scores = _within(end_symbol, decoder.scores(out[going]))
+            token = choose(scores, going)
             out = F.pad(out, (0, 1), value=pad)
             out[going, -1] = token
             stay = (token != end_symbol).nonzero()[:, 0] if end_symbol is not None else going
@@ -112,7 +113,7 @@ def _show_whole(models, src, mask, tgt):
     for model in models:
         if tgt.numel() and any(getattr(part, "record", None) for part in model.modules()): model(src, tgt, mask, subsequent_mask(tgt.size(1), tgt.device))
 
-# %% ../nbs/40_decoding.ipynb #23849a79
+# %% ../nbs/40_decoding.ipynb #146406eb
 def _models(model):
     "One model or several, as a list that is a module itself."
     models = [model] if isinstance(model, nn.Module) and not isinstance(model, nn.ModuleList) else list(model) if isinstance(model, Iterable) else []
@@ -120,6 +121,11 @@ def _models(model):
     sizes = [tuple(len(m.weight) for m in model.modules() if isinstance(m, nn.Embedding))[:2] for model in models]
     if len(set(sizes)) > 1: raise ValueError(f"the models have vocabularies of {' and '.join(map(str, sizes))} tokens: an ensemble needs the same ones.")
     return nn.ModuleList(models)
+
+def _within(end_symbol, scores):
+    "The scores `(R, V)`, if the end is among what they rank; else no answer would ever end."
+    if end_symbol is not None and end_symbol >= scores.size(-1): raise ValueError(f"end_symbol={end_symbol} is outside the vocabulary, which ends at {scores.size(-1) - 1}: give the id of </s>.")
+    return scores
 
 def _check_request(src, src_mask, **symbols):
     "Refuse what cannot be decoded; give the source as `long`, and its mask as bool with a row for each sentence."
@@ -219,7 +225,7 @@ def _overlooked(attended, mask, coverage):
     price = attended.clamp(1e-9, 1).log()
     return coverage * (price if mask is None else price.masked_fill(~mask, 0)).sum(-1)
 
-# %% ../nbs/40_decoding.ipynb #f047bfed
+# %% ../nbs/40_decoding.ipynb #0b78b483
 def beam_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -230,7 +236,7 @@ def beam_search(
     beam:int=4,            # Beginnings kept for each sentence; 1: greedy decoding
     alpha:float=0.6,       # Exponent of the length penalty
     n_best:int=1,          # Answers per sentence
-    min_len:int=0,         # Shortest answer in tokens, the start symbol included
+    min_len:int=0,         # Shortest answer in tokens, the start symbol included; `max_len` goes before it
     no_repeat:int=0,       # Runs of this many tokens occur once; 0: no matter
     coverage:float=0.0,    # Price β of source words that were not looked at (§7 of Wu et al. 2016)
     watch:Callable|None=None, # Called at each step: sentences `(R,)`, their candidates' ids and path `(R, c, t)`, score and whether kept `(R, c)`
@@ -244,7 +250,8 @@ def beam_search(
         decoder = IncrementalDecoder(models, src[going], None if mask is None else mask[going])
         while len(going):
             lp, (R, k, t) = length_penalty(ids.size(-1), alpha), ids.shape
-            logp = _forbid(decoder.logp(ids.flatten(0, 1)).unflatten(0, (R, k)), ids, end_symbol, min_len, no_repeat)
+            logp = _within(end_symbol, decoder.logp(ids.flatten(0, 1))).unflatten(0, (R, k))
+            logp = _forbid(logp, ids, end_symbol, min_len, no_repeat)
             ids, path, parent = _grow(ids, path, logp, width)
             attended = _pick(attended + _last_map(maps) if coverage else attended, parent)
             ended, price = ids[..., -1] == end_symbol, _overlooked(attended, decoder.mask, coverage) if coverage else 0.

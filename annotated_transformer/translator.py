@@ -4,16 +4,17 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'pairs_digest', 'same_run', 'check_outputs', 'check_place', 'model_card', 'read_config']
+           'pairs_digest', 'same_run', 'Candidate', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
-# %% ../nbs/42_translator.ipynb #c7e2b941
+# %% ../nbs/42_translator.ipynb #e33c8676
 import copy
 import hashlib
 import json
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
 from .config import TrainingConfig, TransformerConfig, check_choice, check_known, check_number, preset, shown
 from .corpora import languages
-from .decoding import beam_search, forced_logp, greedy_decode
+from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
@@ -198,7 +199,26 @@ def fit(cls:Translator,
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
     return translator
 
-# %% ../nbs/42_translator.ipynb #cd8f1297
+# %% ../nbs/42_translator.ipynb #3a40e770
+@dataclass(frozen=True)
+class Candidate:
+    "One of the answers to a text."
+    text:str          # The translation
+    score:float|None  # As `beam_search` ranks it; None where nothing was ranked
+
+@patch
+def allied(self:Translator,
+    others:Sequence, # Translators
+)->list[nn.Module]:  # This one's model, and theirs
+    "The models of an ensemble, which has to be of one vocabulary and on one device."
+    known = lambda one: [(t.kind, t.state()) for t in (one.src_tokenizer, one.tgt_tokenizer)]
+    for n, other in enumerate(others):
+        if not isinstance(other, Translator): raise TypeError(f"together[{n}] is a {type(other).__name__}: give Translators.")
+        if known(other) != known(self): raise ValueError(f"together[{n}] has another vocabulary: train the models of an ensemble on the same pairs with the same vocab_size.")
+        if torch.device(other.device) != torch.device(self.device): raise ValueError(f"together[{n}] is on {other.device}, this one on {self.device}: load both on one device.")
+    return [self.model, *(other.model for other in others)]
+
+# %% ../nbs/42_translator.ipynb #90beebdd
 @patch
 def translate(self:Translator,
     texts:str|Iterable[str], # One text, or any number of them
@@ -206,30 +226,47 @@ def translate(self:Translator,
     extra:int=50,            # Longest output: the tokens of its source plus this many (§6.1)
     beam:int=1,              # Hypotheses kept at each step; 1: greedy
     alpha:float=0.6,         # Length penalty of the beam (§6.1)
+    n_best:int|None=None,    # Answers per text, as a list of `Candidate`s, best first; None: the text of the best
+    together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
+    **wishes,                # `min_len`, `no_repeat` and `coverage` of `beam_search`
 ):                           # -> the translation, or an iterator of them in the order of the texts
     "Translate; one string gives one string, many give an iterator that reads as it goes."
-    check_number("batch_tokens", batch_tokens, 1, whole=True)
-    check_number("extra", extra, high=100_000, whole=True)
     check_number("beam", beam, 1, 1000, whole=True)
     check_number("alpha", alpha, high=10)
-    if isinstance(texts, str): return next(self.translate([texts], batch_tokens, extra, beam, alpha))
+    if n_best is not None: check_number("n_best", n_best, 1, beam, whole=True)
+    models, search = self.allied(together), partial(beam_search, beam=beam, alpha=alpha, n_best=n_best or 1, **wishes)
+    def answer(src, mask, limits, numbers):
+        if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in found] for found in search(models, src, mask, limits, BOS, EOS)]
+        return [[(row, None)] for row in greedy_decode(models, src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD).tolist()]
+    answers = self._answers(texts, batch_tokens, extra, answer)
+    if n_best is None: answers = (found[0].text for found in answers)
+    return next(answers) if isinstance(texts, str) else answers
+
+# %% ../nbs/42_translator.ipynb #cb843f81
+@patch
+def _answers(self:Translator, texts, batch_tokens, extra, answer):
+    "Refuse what cannot be answered now; then the candidates for each text, as an iterator."
+    check_number("batch_tokens", batch_tokens, 1, whole=True)
+    check_number("extra", extra, high=100_000, whole=True)
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
-    return self._translations(enumerate(texts), batch_tokens, extra, beam, alpha)
+    self._decode([], [], extra, answer) # nothing, which is enough for a wrong wish to be told
+    return self._in_order(enumerate([texts] if isinstance(texts, str) else texts), batch_tokens, extra, answer)
 
-# %% ../nbs/42_translator.ipynb #84f8a628
 @patch
-def _translations(self:Translator, numbered, batch_tokens, extra, beam, alpha):
-    "The translations of (number, text) pairs, a chunk at a time."
+def _in_order(self:Translator, numbered, batch_tokens, extra, answer):
+    "The candidates for (number, text) pairs, a chunk at a time."
+    done = 0
     while any(read := self._read(numbered)):
         ids, error = read
-        full, out = [i for i, row in enumerate(ids) if row], [""] * len(ids)
+        full, out = [i for i, row in enumerate(ids) if row], [[Candidate("", None)]] * len(ids)
         sizes = [(len(ids[i]) + 1, 1) for i in full]
         for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes), 1)): # a long text has a batch of its own
             rows = [full[i] for i in rows]
-            for i, text in zip(rows, self._decode([ids[i] for i in rows], extra, beam, alpha)): out[i] = text
+            for i, found in zip(rows, self._decode([ids[i] for i in rows], [done + i for i in rows], extra, answer)): out[i] = found or out[i]
         yield from out
         if error: raise error
+        done += len(ids)
 
 @patch
 def _read(self:Translator, numbered):
@@ -246,32 +283,54 @@ def _source(self:Translator, n, text):
     if not isinstance(text, str): raise TypeError(f"texts[{n}] is {shown(text)}, a {type(text).__name__}: give strings.")
     ids = self.src_tokenizer.encode(text) if text.strip() else []
     if len(ids) > self.max_source:
-        said = f"texts[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were translated: cut it into sentences."
+        said = f"texts[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were read: cut it into sentences."
         warnings.warn_explicit(said, UserWarning, __name__, 1, registry={}) # said each time: by default Python says the same only once
     return ids[:self.max_source]
 
 @patch
-def _decode(self:Translator, ids, extra, beam, alpha):
-    "Texts for rows of source ids, decoded together."
+def _decode(self:Translator, ids, numbers, extra, answer):
+    "Candidates for rows of source ids, decoded together."
     src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
-    mask, limits = padding_mask(src, PAD), src.new_tensor([1 + len(row) + extra for row in ids])
-    if beam == 1: rows = greedy_decode(self.model, src, mask, int(limits.max()), BOS, EOS, PAD).tolist()
-    else: rows = [best[0].ids if best else [] for best in beam_search(self.model, src, mask, limits, BOS, EOS, beam, alpha)]
-    return self.tgt_tokenizer.decode_batch([row[:limit] for row, limit in zip(rows, limits.tolist())])
+    limits = src.new_tensor([1 + len(row) + extra for row in ids])
+    found = answer(src, padding_mask(src, PAD), limits, numbers)
+    texts = iter(self.tgt_tokenizer.decode_batch([row[:limit] for rows, limit in zip(found, limits.tolist()) for row, _ in rows]))
+    return [[Candidate(next(texts), score) for _, score in rows] for rows in found]
 
-# %% ../nbs/42_translator.ipynb #aa0a9ecb
+# %% ../nbs/42_translator.ipynb #a1aab094
+@patch
+def sample(self:Translator,
+    texts:str|Iterable[str], # One text, or any number of them
+    batch_tokens:int=4000,   # Source tokens decoded together, padding included
+    extra:int=50,            # Longest output: the tokens of its source plus this many
+    temperature:float=1.0,   # Divides the scores; 0: greedy
+    top_k:int|None=None,     # Draw from the k likeliest tokens; None: from all
+    top_p:float=1.0,         # Draw from the fewest tokens that hold this probability
+    seed:int=0,              # Of the first text; the next have the numbers after it
+    together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
+):                           # -> an answer, or an iterator of them in the order of the texts
+    "Draw translations instead of searching for the likeliest."
+    check_number("seed", seed, high=2**62, whole=True)
+    draw = partial(sample_decode, self.allied(together), temperature=temperature, top_k=top_k, top_p=top_p)
+    def answer(src, mask, limits, numbers):
+        rows = draw(src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD, seed=[seed + n for n in numbers]).tolist()
+        return [[(row, None)] for row in rows]
+    answers = (found[0].text for found in self._answers(texts, batch_tokens, extra, answer))
+    return next(answers) if isinstance(texts, str) else answers
+
+# %% ../nbs/42_translator.ipynb #0dc1cd18
 @patch
 def evaluate(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with their references, raw
     lowercase:bool=False,            # Ignore case?
     beam:int=1,                      # Hypotheses kept at each step; 1: greedy
     alpha:float=0.6,                 # Length penalty of the beam
+    **how,                           # More of `translate`
 )->Scores:                           # BLEU, exact matches, signature
     "Translate the sources and compare with the references."
     pairs = check_pairs(pairs)
-    return score(list(self.translate((s for s, _ in pairs), beam=beam, alpha=alpha)), [r for _, r in pairs], lowercase)
+    return score(list(self.translate((s for s, _ in pairs), beam=beam, alpha=alpha, **how)), [r for _, r in pairs], lowercase)
 
-# %% ../nbs/42_translator.ipynb #e8cc18e0
+# %% ../nbs/42_translator.ipynb #c71b52e8
 @patch
 def score(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with translations
@@ -280,7 +339,7 @@ def score(self:Translator,
     "How likely the model finds each target, given its source."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     pairs = check_pairs(pairs)
-    ids = encode_pairs(pairs, self.src_tokenizer, self.tgt_tokenizer)
+    ids = [(self._source(n, s), self.tgt_tokenizer.encode(t)) for n, (s, t) in enumerate(pairs)]
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
@@ -372,13 +431,14 @@ def read_config(
     if list(map(type, parts)) != [dict, bool, dict]: raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
     return TransformerConfig(**check_known(parts[0], TransformerConfig)), *parts[1:]
 
-# %% ../nbs/42_translator.ipynb #347a8ae7
+# %% ../nbs/42_translator.ipynb #95e4a8c6
 @patch(cls_method=True)
 def from_pretrained(cls:Translator,
     folder="pocket",      # A folder of `save_pretrained`, or "pocket": the small model inside this package
     device:str|None=None, # None: the fastest there is
 ):                        # -> Translator
     "Load a translator, after checking every file of it; nothing in the folder is executed."
+    if not isinstance(folder, (str, os.PathLike)): raise TypeError(f"folder={shown(folder)} is not a path: give the name of a folder, or 'pocket'.")
     folder = check_manifest(files("annotated_transformer")/"pocket_model" if folder == "pocket" else folder)
     config, joint, about = read_config(folder)
     for name in (names := ["tokenizer"] if joint else ["src_tokenizer", "tgt_tokenizer"]) + ["model"]:
