@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test site preview test-site notebooks readme clean
+.PHONY: translate test site preview test-site notebooks exercises readme clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -56,6 +56,11 @@ notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothin
 	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace [0-9]*.ipynb index.ipynb
 	$(BIN)/nbdev_clean
 	git diff --stat --exit-code -- nbs
+
+exercises: .venv/installed-dev ## nbs/80_exercises.ipynb from nbs/81_solutions.ipynb
+	$(BIN)/python -W ignore -c "from annotated_transformer.tutor import write_exercises; write_exercises()"
+	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace 80_exercises.ipynb
+	$(BIN)/nbdev_clean --fname nbs/80_exercises.ipynb
 
 readme: .venv/installed-dev ## README.md from nbs/index.ipynb
 	$(BIN)/python -W ignore .ci/readme.py
