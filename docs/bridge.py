@@ -4,7 +4,7 @@ from pathlib import Path
 import nbformat, yaml
 from nbdev.config import get_config
 
-CFG, VEGA, SVG = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml'
+CFG, VEGA, SVG, MD = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml', 'text/markdown'
 OURS = re.escape(CFG.doc_host + CFG.doc_baseurl) + '/'
 COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{CFG.branch}/nbs/'
 
@@ -33,12 +33,12 @@ def cells(nb): # each cell as Sphinx is to see it
     for c, o, after in zip(nb.cells, options, options[1:] + [{}]):
         if c.cell_type == 'raw' or o.get('include') == 'false': continue
         if o.get('output') == 'asis':
-            text = '\n\n'.join(out.data['text/markdown'] for out in c.outputs)
-            c = nbformat.v4.new_markdown_cell(signature(text, headings, 'code-summary' in after))
+            c = nbformat.v4.new_markdown_cell(signature('\n\n'.join(out.data[MD] for out in c.outputs), headings, 'code-summary' in after))
         c.source = local(c.source) if c.cell_type == 'markdown' else re.sub(r'\A(#\|.*\n?)+', '', c.source).lstrip('\n')
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):
             if {VEGA, SVG} & set(out.get('data', {})): out.data = {'text/html': picture(out.data)}
+            if MD in out.get('data', {}): out.data = {MD: local(''.join(out.data[MD]))}
         c.metadata = {'tags': ['remove-input'] if o.get('echo') == 'false' else []}
         yield c
 
