@@ -328,7 +328,7 @@ def _formulas():
     matrices = {id(p) for p in (tied.src_embed[0].lut.weight, tied.tgt_embed[0].lut.weight, tied.generator.proj.weight)}
     yield decided("matrices for both embeddings and the softmax", "§3.4", 1, len(matrices), "14_model.ipynb#one-matrix-for-three")
     yield decided("shortest wave, in units of 2π positions", "§3.5", 1, f"{wavelength(0):.4g}", "12_embeddings.ipynb#sinusoids")
-    yield decided("longest wave, in units of 2π positions, d_model 512", "§3.5", "10000", f"{wavelength(-1):.1f}", "12_embeddings.ipynb#the-longest-wave-is-not-quite-10000--2π")
+    yield decided("longest wave, in units of 2π positions, d_model 512", "§3.5", "10000", f"{wavelength(-1):.1f}", "12_embeddings.ipynb#the-longest-wave-is-a-little-shorter-than-said")
     yield decided("one matrix moves every position on by k", "§3.5", "linear", "linear, for k 1, 5 and 50", "12_embeddings.ipynb#a-shift-is-a-rotation", holds=max(map(shift_error, (1, 5, 50))) < 1e-3)
     peak = max(range(1, 20_001), key=lambda n: rate(n, 512, 1, 4000))
     yield decided("the learning rate rises up to an update, and there it is, for d_model 512", "§5.3", "4000", f"{peak}, {rate(peak, 512, 1, 4000):.2e}", "31_schedule.ipynb#a-rate-that-rises-and-falls", holds=peak == 4000)
