@@ -46,33 +46,32 @@ __all__ = ['ABLATIONS', 'BASELINES', 'BOS', 'Batch', 'CEngine', 'CORPORA', 'COUN
            'length_counts', 'length_mask', 'length_penalty', 'lengths_benchmark', 'library_contender', 'library_marks',
            'line_chart', 'linear_smoothed_cross_entropy', 'live_curve', 'load_checkpoint', 'load_corpus',
            'load_optimizer', 'load_parts', 'load_tokenizer', 'load_weights', 'lone_pass', 'loss_benchmark',
-           'make_model', 'make_optimizer', 'make_positions', 'make_schedule', 'many', 'marian_twin', 'marian_write',
-           'masked_softmax', 'matched_texts', 'matmul_rate', 'memory_benchmark', 'memory_curve', 'merge_pair',
-           'model_card', 'model_view', 'moses_tokenizer', 'mtx2df', 'multi30k', 'muon', 'mutate', 'nll', 'noam',
-           'notebook_batches', 'notebook_section', 'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'our_beam',
-           'our_greedy', 'outcome', 'over_seeds', 'own_memory', 'p100_operations', 'pad_rows', 'padding_mask',
-           'padding_share', 'pair_cost_and_gradient', 'paired_bootstrap', 'pairs_digest', 'paper_forms',
-           'parallel_files', 'parameter_kinds', 'piped', 'plain_errors', 'plain_quotes', 'pocket_pairs',
-           'present_splits', 'preset', 'progress', 'proof', 'prove', 'prove_apart', 'quality_grid', 'query_key',
-           'query_view', 'race', 'rate', 'rate_of', 'ratio', 'read_config', 'read_ctranslate2', 'read_lines',
-           'read_manifest', 'read_notebook', 'read_pairs', 'read_settings', 'rebatch', 'recipe', 'record_attention',
-           'record_modules', 'report', 'residual_error', 'rivals', 'rooms', 'run_epoch', 'run_folder', 'same_run',
-           'sample_decode', 'save_checkpoint', 'save_optimizer', 'save_weights', 'saved_files', 'say_epoch',
-           'scatter_chart', 'scheduler', 'score', 'seed_interval', 'sha256', 'shift_error', 'short_lines',
-           'show_engines', 'show_part', 'show_stream', 'shown', 'side_by_side', 'sinusoids', 'size_by_part', 'slope',
-           'small_scale_ruling', 'smooth_labels', 'smoothed_cross_entropy', 'spacy_tokenizer', 'speeds',
-           'spelled_attend', 'spelled_norm', 'split_compounds', 'split_heads', 'split_of', 'split_pairs', 'spread',
-           'standing', 'standings', 'steps_benchmark', 'stream_benchmark', 'stub', 'subsequent_mask', 'target_mask',
-           'teacher_forced', 'tensorboard', 'three_products', 'tidy', 'tie_embeddings', 'time_by_length', 'to_json',
-           'to_marian', 'to_strict_json', 'to_torch', 'token_batches', 'token_chart', 'token_tables', 'top_words',
-           'trace_shapes', 'trace_token', 'train', 'train_epoch', 'train_tokenizers', 'trainer', 'training_batches',
-           'training_curve', 'training_flops', 'training_speed', 'translate', 'translation_maps', 'tsv_pairs',
-           'twin_contenders', 'twin_races', 'unique_tensors', 'upto_end', 'visualize_layer', 'vocabulary_name',
-           'watchers', 'wavelength', 'whole_folder', 'with_fault', 'wmt14', 'word_error_rate', 'word_places',
-           'word_splitter', 'word_weights', 'wordlevel_tokenizer', 'workload', 'write_exercises', 'write_manifest',
-           'write_record', 'write_table']
+           'make_model', 'make_optimizer', 'make_positions', 'make_schedule', 'many', 'marian_write', 'masked_softmax',
+           'matched_texts', 'matmul_rate', 'memory_benchmark', 'memory_curve', 'merge_pair', 'model_card', 'model_view',
+           'moses_tokenizer', 'mtx2df', 'multi30k', 'muon', 'mutate', 'nll', 'noam', 'notebook_batches',
+           'notebook_section', 'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'our_beam', 'our_greedy',
+           'outcome', 'over_seeds', 'own_memory', 'p100_operations', 'pad_rows', 'padding_mask', 'padding_share',
+           'pair_cost_and_gradient', 'paired_bootstrap', 'pairs_digest', 'paper_forms', 'parallel_files',
+           'parameter_kinds', 'piped', 'plain_errors', 'plain_quotes', 'pocket_pairs', 'present_splits', 'preset',
+           'progress', 'proof', 'prove', 'prove_apart', 'quality_grid', 'query_key', 'query_view', 'race', 'rate',
+           'rate_of', 'ratio', 'read_config', 'read_ctranslate2', 'read_lines', 'read_manifest', 'read_notebook',
+           'read_pairs', 'read_settings', 'rebatch', 'recipe', 'record_attention', 'record_modules', 'report',
+           'residual_error', 'rivals', 'rooms', 'run_epoch', 'run_folder', 'same_run', 'sample_decode',
+           'save_checkpoint', 'save_optimizer', 'save_weights', 'saved_files', 'say_epoch', 'scatter_chart',
+           'scheduler', 'score', 'seed_interval', 'sha256', 'shift_error', 'short_lines', 'show_engines', 'show_part',
+           'show_stream', 'shown', 'side_by_side', 'sinusoids', 'size_by_part', 'slope', 'small_scale_ruling',
+           'smooth_labels', 'smoothed_cross_entropy', 'spacy_tokenizer', 'speeds', 'spelled_attend', 'spelled_norm',
+           'split_compounds', 'split_heads', 'split_of', 'split_pairs', 'spread', 'standing', 'standings',
+           'steps_benchmark', 'stream_benchmark', 'stub', 'subsequent_mask', 'target_mask', 'teacher_forced',
+           'tensorboard', 'three_products', 'tidy', 'tie_embeddings', 'time_by_length', 'to_json', 'to_marian',
+           'to_strict_json', 'to_torch', 'token_batches', 'token_chart', 'token_tables', 'top_words', 'trace_shapes',
+           'trace_token', 'train', 'train_epoch', 'train_tokenizers', 'trainer', 'training_batches', 'training_curve',
+           'training_flops', 'training_speed', 'translate', 'translation_maps', 'tsv_pairs', 'twin_contenders',
+           'twin_races', 'unique_tensors', 'upto_end', 'visualize_layer', 'vocabulary_name', 'watchers', 'wavelength',
+           'whole_folder', 'with_fault', 'wmt14', 'word_error_rate', 'word_places', 'word_splitter', 'word_weights',
+           'wordlevel_tokenizer', 'workload', 'write_exercises', 'write_manifest', 'write_record', 'write_table']
 
-# %% ../nbs/99_all.ipynb #7261379a
+# %% ../nbs/99_all.ipynb #f058f8e4
 from .config import *
 from .charts import *
 from .proof import *
@@ -104,10 +103,10 @@ from .one_token import *
 from .tutor import *
 from .ledger import *
 from .benchmarks import *
-from .engines import *
 from .oracle_lab import *
+from .engines import *
 
-# %% ../nbs/99_all.ipynb #69ccc906
+# %% ../nbs/99_all.ipynb #9666a9e3
 _all_ = [
     "ABLATIONS", "BASELINES", "BOS", "Batch", "CEngine", "CORPORA", "COUNTING", "Candidate", "Cell",
     "ChunkedCrossEntropy", "Claim", "Comparison", "ConsistencyCompute", "CrossEntropyCompute", "Decoder",
@@ -154,7 +153,7 @@ _all_ = [
     "lengths_benchmark", "library_contender", "library_marks", "line_chart", "linear_smoothed_cross_entropy",
     "live_curve", "load_checkpoint", "load_corpus", "load_optimizer", "load_parts", "load_tokenizer",
     "load_weights", "lone_pass", "loss_benchmark", "make_model", "make_optimizer", "make_positions",
-    "make_schedule", "many", "marian_twin", "marian_write", "masked_softmax", "matched_texts", "matmul_rate",
+    "make_schedule", "many", "marian_write", "masked_softmax", "matched_texts", "matmul_rate",
     "memory_benchmark", "memory_curve", "merge_pair", "model_card", "model_view", "moses_tokenizer", "mtx2df",
     "multi30k", "muon", "mutate", "nll", "noam", "notebook_batches", "notebook_section", "one_hot_loss",
     "one_line", "one_training", "opus_books", "our_beam", "our_greedy", "outcome", "over_seeds", "own_memory",

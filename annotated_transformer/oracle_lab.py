@@ -68,7 +68,7 @@ def _even_heads(model, name):
     attn = model.encoder.layers[0].self_attn
     if (attn.d_k * attn.h, attn.d_v) != (attn.d_model, attn.d_k): raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{attn.h}: {name} has no such heads.")
 
-# %% ../nbs/93_oracle_lab.ipynb #ac640289
+# %% ../nbs/93_oracle_lab.ipynb #b804cc19
 class TorchTransformer(nn.Module):
     "`nn.Transformer` between embeddings and generator, called like an `EncoderDecoder`."
     def __init__(self,
@@ -94,12 +94,7 @@ class TorchTransformer(nn.Module):
         "What comes next, at every target position."
         return _inside(self.transformer, self.transformer.decoder, self.tgt_embed(tgt), memory, tgt_mask=(tgt_mask, tgt), memory_mask=(src_mask, memory))
 
-    def forward(self,
-        src:Tensor, tgt:Tensor,                               # Ids `(B, S)` and `(B, T)`
-        src_mask:Tensor|None=None, tgt_mask:Tensor|None=None, # Masks `(B, 1, S)` and `(B, T, T)`
-    )->Tensor:                                                # Hidden states `(B, T, D)`
-        "Encode, then decode."
-        return self.decode(self.encode(src, src_mask), src_mask, tgt, tgt_mask)
+    forward = EncoderDecoder.forward # encode, then decode
 
 # %% ../nbs/93_oracle_lab.ipynb #7d3c1917
 def _inside(body, stack, x, *memory, **masks):
