@@ -47,22 +47,27 @@ def check_fit(
     for name, p in own.items():
         if p.shape != given[name].shape: raise ValueError(f"{what} has {name} of shape {tuple(given[name].shape)}, the model {tuple(p.shape)}: {fix}")
 
-# %% ../nbs/32_checkpoints.ipynb #7c30a80a
+# %% ../nbs/32_checkpoints.ipynb #cdffdc8d
 def save_weights(
     model:nn.Module,  # Tied weights are written once
     path,             # A `.safetensors` file
     dtype=None,       # Store floating-point numbers in this type, e.g. torch.float16; None: as they are
 )->None:
     "Weights as safetensors: numbers only, nothing that could run."
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise TypeError(f"dtype={shown(dtype)} is no floating-point type: give one such as torch.float16.")
     kept = {name: p.detach().to(dtype if dtype and p.is_floating_point() else p.dtype).contiguous() for name, p in unique_tensors(model).items()}
     for name, p in kept.items():
         if dtype and p.is_floating_point() and not p.isfinite().all(): raise ValueError(f"{name} does not fit into {dtype}: store it as torch.bfloat16, or leave dtype out.")
-    try: save_file(kept, path)
+    _save_tensors(kept, path)
+
+def _save_tensors(tensors, path, about=None):
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+    try: save_file(tensors, path, about)
     except SafetensorError as e: raise OSError(f"{path} could not be written ({e}): free some space, or choose another place.") from None
+    mask = os.umask(0); os.umask(mask)
+    os.chmod(path, 0o666 & ~mask) # as any other file; the library's is for its owner alone
 
 # %% ../nbs/32_checkpoints.ipynb #f3bde337
 def load_weights(
@@ -187,19 +192,16 @@ def _tidy(new, old, path):
     if old.exists() and not path.exists(): os.replace(old, path) # struck between the two renames
     for left in (new, old): shutil.rmtree(left, ignore_errors=True)
 
-# %% ../nbs/32_checkpoints.ipynb #1bf12784
+# %% ../nbs/32_checkpoints.ipynb #9ef7eef2
 def save_optimizer(
     optimizer:torch.optim.Optimizer, # One of torch's
     path,                            # A `.safetensors` file
 )->None:
     "Moments as tensors, settings as JSON in the header."
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
     kept = optimizer.state_dict()
     tensors = {f"{i}.{name}": torch.as_tensor(value).contiguous() for i, of in kept["state"].items() for name, value in of.items() if value is not None}
     about = dict(kind=type(optimizer).__name__, groups=to_strict_json(kept["param_groups"], "the optimizer's settings", exact=False))
-    try: save_file(tensors, path, about)
-    except SafetensorError as e: raise OSError(f"{path} could not be written ({e}): free some space, or choose another place.") from None
+    _save_tensors(tensors, path, about)
 
 def to_strict_json(
     value,      # Anything
