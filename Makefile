@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test site preview test-site notebooks exercises readme clean
+.PHONY: translate test coverage site preview test-site notebooks exercises readme clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -26,6 +26,9 @@ translate: .venv/installed ## train on the embedded corpus, score, save
 
 test: .venv/installed-dev ## every check and every notebook's tests
 	$(BIN)/python .ci/check.py
+
+coverage: .venv/installed-dev ## the notebooks' checks run on the package itself; the lines and branches they reach
+	$(BIN)/python .ci/cover.py
 
 .venv/installed-docs: .venv/installed-dev
 	$(PIP) --no-build-isolation -e .[docs]
