@@ -201,7 +201,7 @@ class DecoderCache:
             if rows is not None: past.select(rows)
             if sentences is not None: source.select(sentences)
 
-# %% ../nbs/13_layers.ipynb #3b717286
+# %% ../nbs/13_layers.ipynb #5fb4c42e
 class Decoder(nn.Module):
     "A stack of N decoder layers (§3.1)."
     def __init__(self,
@@ -219,6 +219,7 @@ class Decoder(nn.Module):
         cache:DecoderCache|None=None, # What the layers know already; then x holds the newest positions only
     )->Tensor:                     # Hidden states `(B, T, D)`
         "Through every layer in turn."
+        if cache and len(cache.layers) != len(self.layers): raise ValueError(f"cache is for {len(cache.layers)} layers, the decoder has {len(self.layers)}: make one with DecoderCache({len(self.layers)}).")
         known = [()] * len(self.layers) if cache is None else [(c,) for c in cache.layers]
-        for layer, one in zip(self.layers, known, strict=True): x = layer(x, memory, src_mask, tgt_mask, *one)
+        for layer, one in zip(self.layers, known): x = layer(x, memory, src_mask, tgt_mask, *one)
         return self.norm(x)
