@@ -1,4 +1,4 @@
-"""Which lines and branches of the package the notebooks' checks run; `--record` keeps the figures for nbs/02_proof.ipynb."""
+"""Which lines and branches of the package the notebooks' checks run; `--record` keeps the figures for nbs/91_bug_museum.ipynb."""
 import json
 import os
 import subprocess
