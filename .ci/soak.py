@@ -88,9 +88,7 @@ def train_in(folder, epochs=3):
     translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
     return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
 
-FILE_EVENTS = {'open', 'os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'os.scandir', 'os.listdir', 'fsync', 'save_file', 'os.chmod'}
-
-def end_before(n, folder, note):
+def end_before(n, folder, note, events):
     "The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty"
     left, me, inside = [n], threading.get_ident(), str(folder)
     import safetensors.torch
@@ -104,7 +102,7 @@ def end_before(n, folder, note):
         sys.audit('fsync', os.readlink(f'/proc/self/fd/{fd}'))
         fsync(fd)
     def watch(event, args):
-        if left[0] < 0 or event not in FILE_EVENTS or threading.get_ident() != me: return
+        if left[0] < 0 or event not in events or threading.get_ident() != me: return
         if not str(args[0]).startswith(inside) and os.path.isabs(str(args[0])): return # what is relative lies in a folder that rmtree holds open
         writes = event == 'open' and args[2] & (os.O_WRONLY | os.O_RDWR)
         if left[0] == 0 or writes and left[0] == 1:
@@ -136,9 +134,10 @@ def crash(n, seed, work, minutes):
     status, target = digest(fresh(work/'whole'))
     if status: sys.exit(f'the training itself fails: {target}')
     failed, events, point = [], Counter(), 0
+    watched = from_page('32_checkpoints', 'FILE_EVENTS')['FILE_EVENTS']
     while True:
         folder = fresh(work/'cut')
-        def stopped(note): end_before(point, folder, note); train_in(folder)
+        def stopped(note): end_before(point, folder, note, watched); train_in(folder)
         status, at = in_child(stopped)
         if status not in (0, 99): failed.append(dict(point=point, at='', error=at))
         if status == 0: break
