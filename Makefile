@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test coverage site preview test-site notebooks exercises readme clean
+.PHONY: translate test coverage locked hashes soak site preview test-site notebooks exercises readme clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -20,6 +20,18 @@ $(BIN)/python:
 .venv/installed-dev: .venv/installed
 	$(PIP) --no-build-isolation -e .[dev]
 	@touch $@
+
+locked: .venv/locked ## before all others: every package but torch by its hash
+
+.venv/locked: .ci/requirements.txt constraints.txt .ci/hashes.py | $(BIN)/python
+	$(BIN)/python .ci/hashes.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r .ci/requirements.txt
+	$(PIP) torch
+	@touch $@
+
+hashes: | $(BIN)/python ## .ci/requirements.txt anew, from settings.ini and constraints.txt
+	$(PIP) uv
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/hashes.py --make
 
 translate: .venv/installed ## train on the embedded corpus, score, save
 	$(BIN)/at-train --data pocket --out runs/pocket --overwrite
@@ -53,6 +65,9 @@ preview: site ## the site on http://localhost:8000
 test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
 	$(BIN)/python docs/test_bridge.py
 	$(BIN)/python .ci/site.py _site
+
+soak: .venv/installed-dev ## the long forms of the endurance checks, some hours; a part alone: .venv/bin/python .ci/soak.py --help
+	$(BIN)/python .ci/soak.py all
 
 notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothing may change
 	@test -n "$$MULTI30K" || { echo "Set MULTI30K to the absolute path of the Multi30k files: the stored outputs were made with them."; exit 1; }

@@ -55,6 +55,8 @@ def importable():
     code, out = run(sys.executable, '-c', ALONE)
     return out.strip()
 
+def locked(): return run(sys.executable, '.ci/hashes.py')[1].strip()
+
 def test(): # the notebooks share the cores, so each computes on one
     code, out = run(BIN/'nbdev_test', '--n_workers', os.environ.get('WORKERS', '2'), '--timing', '--do_print', OMP_NUM_THREADS='1')
     print(out, flush=True)
@@ -62,11 +64,11 @@ def test(): # the notebooks share the cores, so each computes on one
 
 def main():
     failed = 0
-    for check in (clean, exported, readme, importable, test):
+    for check in (clean, exported, readme, importable, locked, test):
         problem = check()
         failed += bool(problem)
         print(f"{check.__name__:12} {problem or 'ok'}", flush=True)
-    print(f"{5 - failed} passed, {failed} failed")
+    print(f"{6 - failed} passed, {failed} failed")
     sys.exit(bool(failed))
 
 main()

@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['unique_tensors', 'check_fit', 'save_weights', 'load_weights', 'sha256', 'write_manifest', 'saved_files',
            'read_manifest', 'check_manifest', 'standing', 'whole_folder', 'check_replaceable', 'save_optimizer',
-           'to_strict_json', 'load_optimizer', 'save_checkpoint', 'load_checkpoint', 'checkpoints', 'epoch_folders',
-           'average', 'average_states']
+           'to_strict_json', 'load_optimizer', 'save_checkpoint', 'check_checkpoint', 'read_state', 'load_checkpoint',
+           'checkpoints', 'epoch_folders', 'average', 'average_states']
 
-# %% ../nbs/32_checkpoints.ipynb #0af0b3bb
+# %% ../nbs/32_checkpoints.ipynb #78d97006
+import errno
 import hashlib
 import json
 import os
@@ -33,19 +34,20 @@ def unique_tensors(
     for name, p in sorted(model.state_dict(keep_vars=True).items()): first.setdefault(id(p), (name, p))
     return dict(first.values())
 
-# %% ../nbs/32_checkpoints.ipynb #768195ec
+# %% ../nbs/32_checkpoints.ipynb #9233076e
 def check_fit(
     own:dict[str, Tensor],   # Tensors of the model
     given:dict[str, Tensor], # Tensors that shall replace them
     what:str,                # Where those come from, for the message
 )->None:
-    "Refuse tensors of another architecture, naming the first that does not fit."
+    "Refuse tensors of another architecture or kind of number, naming the first that does not fit."
     fix = "build the model with the configuration it was saved with."
     lacks, extra = sorted(own.keys() - given.keys()), sorted(given.keys() - own.keys())
     if lacks: raise ValueError(f"{what} lacks {lacks[0]} and {len(lacks) - 1} more: {fix}")
-    if extra: raise ValueError(f"{what} holds {extra[0]} and {len(extra) - 1} more that the model lacks: {fix}")
+    if extra: raise ValueError(f"{what} holds {shown(extra[0])} and {len(extra) - 1} more that the model lacks: {fix}")
     for name, p in own.items():
         if p.shape != given[name].shape: raise ValueError(f"{what} has {name} of shape {tuple(given[name].shape)}, the model {tuple(p.shape)}: {fix}")
+        if p.is_floating_point() != given[name].is_floating_point(): raise ValueError(f"{what} has {name} of type {given[name].dtype}, the model {p.dtype}: {fix}")
 
 # %% ../nbs/32_checkpoints.ipynb #cdffdc8d
 def save_weights(
@@ -69,21 +71,26 @@ def _save_tensors(tensors, path, about=None):
     mask = os.umask(0); os.umask(mask)
     os.chmod(path, 0o666 & ~mask) # as any other file; the library's is for its owner alone
 
-# %% ../nbs/32_checkpoints.ipynb #f3bde337
+# %% ../nbs/32_checkpoints.ipynb #259d470c
 def load_weights(
     model:nn.Module, # Of the same architecture; its weights are replaced
     path,            # A `.safetensors` file
 )->nn.Module:        # The same model
     "Read weights; a damaged file and one of another architecture are refused, and the model stays as it was."
+    return _take_over(model, _weights_for(model, path))
+
+def _weights_for(model, path):
     from safetensors import SafetensorError
     from safetensors.torch import load_file
     if not Path(path).is_file(): raise FileNotFoundError(f"{path} is not a file: give a .safetensors file that save_weights wrote.")
     try: kept = load_file(path)
     except SafetensorError as e: raise ValueError(f"{path} is damaged, or no safetensors file ({e}): restore it from a copy.") from None
-    own = unique_tensors(model)
-    check_fit(own, kept, path)
+    check_fit(unique_tensors(model), kept, path)
+    return kept
+
+def _take_over(model, kept):
     with torch.no_grad():
-        for name, p in own.items(): p.copy_(kept[name])
+        for name, p in unique_tensors(model).items(): p.copy_(kept[name])
     return model
 
 # %% ../nbs/32_checkpoints.ipynb #d62a14aa
@@ -93,7 +100,7 @@ def sha256(
     "Fingerprint of a file."
     with open(path, "rb") as f: return hashlib.file_digest(f, "sha256").hexdigest()
 
-# %% ../nbs/32_checkpoints.ipynb #d10ff1c8
+# %% ../nbs/32_checkpoints.ipynb #323c6b10
 def write_manifest(
     folder, # A folder of files; hidden ones do not count
 )->None:
@@ -110,7 +117,7 @@ def saved_files(
     "What a manifest lists: files alone, no folder in the folder."
     files = sorted(p for p in Path(folder).iterdir() if p.name != "MANIFEST.json" and not p.name.startswith("."))
     for p in files:
-        if not p.is_file(): raise ValueError(f"{p} is not a file: a saved folder holds plain files alone, move it elsewhere.")
+        if not p.is_file(): raise ValueError(f"{folder} holds {shown(p.name)}, which is not a file: a saved folder holds plain files alone, move it elsewhere.")
     return files
 
 # %% ../nbs/32_checkpoints.ipynb #307a612f
@@ -120,7 +127,7 @@ def _fsync(path):
     try: os.fsync(fd)
     finally: os.close(fd)
 
-# %% ../nbs/32_checkpoints.ipynb #7ec444ab
+# %% ../nbs/32_checkpoints.ipynb #8a3eae43
 def read_manifest(
     folder,   # A saved folder
 )->dict[str, tuple[int, str]]: # File name -> size in bytes, sha256
@@ -129,7 +136,7 @@ def read_manifest(
     if not path.is_file(): raise FileNotFoundError(f"{folder} holds no MANIFEST.json: it is no saved model or checkpoint, or was not written to the end.")
     try:
         if path.stat().st_size > 1_000_000: raise ValueError
-        kept = json.loads(path.read_bytes())
+        kept = json.loads(path.read_text(encoding="utf-8"))
         number, files = int(kept["format"]), {name: (about["bytes"], about["sha256"]) for name, about in kept["files"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError(f"{path} is damaged: restore the folder from a copy.") from None
@@ -159,7 +166,7 @@ def standing(
     old = folder.with_name(f".{folder.name}.old") if folder.name else folder
     return old if old.is_dir() and not folder.exists() else folder
 
-# %% ../nbs/32_checkpoints.ipynb #45ed36fb
+# %% ../nbs/32_checkpoints.ipynb #c4323012
 @contextmanager
 def whole_folder(
     path, # Where the finished folder shall be; for one process at a time
@@ -177,6 +184,9 @@ def whole_folder(
         if path.exists(): os.replace(path, old)
         os.replace(new, path)
         _fsync(path.parent)
+    except OSError as e:
+        if e.errno not in _NO_ROOM: raise
+        raise OSError(f"{path} could not be written ({e.strerror}): free some space, or choose another place.") from None
     finally: _tidy(new, old, path)
 
 def check_replaceable(
@@ -187,7 +197,9 @@ def check_replaceable(
     if path.is_dir() and any(path.iterdir()) and not (path/"MANIFEST.json").exists():
         raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: choose another name.")
 
-# %% ../nbs/32_checkpoints.ipynb #ab3d9b22
+# %% ../nbs/32_checkpoints.ipynb #cb2a5734
+_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO")} - {None}
+
 def _tidy(new, old, path):
     if old.exists() and not path.exists(): os.replace(old, path) # struck between the two renames
     for left in (new, old): shutil.rmtree(left, ignore_errors=True)
@@ -214,26 +226,37 @@ def to_strict_json(
     if exact and json.loads(text) != value: raise TypeError(f"{what} would come back from JSON as something else: use lists for tuples, and strings as keys.")
     return text
 
-# %% ../nbs/32_checkpoints.ipynb #a776dc58
+# %% ../nbs/32_checkpoints.ipynb #329ed78d
 def load_optimizer(
     optimizer:torch.optim.Optimizer, # Made like the one that was saved; its state is replaced
     path,                            # A `.safetensors` file
 )->torch.optim.Optimizer:            # The same optimizer
     "Read moments and settings back, refusing those of another optimizer."
+    optimizer.load_state_dict(_state_for(optimizer, path))
+    return optimizer
+
+def _state_for(optimizer, path):
     from safetensors import SafetensorError, safe_open
     try:
         with safe_open(path, "pt") as f: about, tensors = f.metadata(), {name: f.get_tensor(name) for name in f.keys()}
         kind, groups, state = about["kind"], json.loads(about["groups"]), {}
+        if not kind.isidentifier(): raise ValueError("no name of an optimizer")
+        sizes = [len(group["params"]) for group in groups]
         for key, value in tensors.items():
             i, name = key.split(".", 1)
             state.setdefault(int(i), {})[name] = value
-    except (SafetensorError, KeyError, TypeError, ValueError) as e: raise ValueError(f"{path} is damaged, or no state of an optimizer ({e}): restore it from a copy.") from None
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as e:
+        raise ValueError(f"{path} is damaged, or no state of an optimizer ({shown(e)}): restore it from a copy.") from None
     mine = optimizer.state_dict()["param_groups"]
-    if (kind, [len(g["params"]) for g in groups]) != (type(optimizer).__name__, [len(g["params"]) for g in mine]):
+    if (kind, sizes) != (type(optimizer).__name__, [len(group["params"]) for group in mine]) or not _moments_fit(optimizer, state):
         raise ValueError(f"{path} is the state of another optimizer ({kind}): make it as it was made for the saved run.")
     for group, like in zip(groups, mine): group.update({k: tuple(v) for k, v in group.items() if isinstance(like.get(k), tuple)})
-    optimizer.load_state_dict(dict(state=state, param_groups=groups))
-    return optimizer
+    return dict(state=state, param_groups=groups)
+
+def _moments_fit(optimizer, state):
+    shapes = dict(enumerate(p.shape for group in optimizer.param_groups for p in group["params"]))
+    try: return all(torch.broadcast_shapes(value.shape, shapes[i]) == shapes[i] for i, of in state.items() for value in of.values())
+    except (KeyError, RuntimeError): return False
 
 # %% ../nbs/32_checkpoints.ipynb #1e2d317d
 def save_checkpoint(
@@ -252,29 +275,53 @@ def save_checkpoint(
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 
-# %% ../nbs/32_checkpoints.ipynb #efd3df1b
+# %% ../nbs/32_checkpoints.ipynb #81ee33bc
+def check_checkpoint(
+    folder, # What `save_checkpoint` wrote
+)->Path:    # Where it stands, see `standing`
+    "Refuse a checkpoint with a missing or altered file, or with one that is not what its name says."
+    from safetensors import SafetensorError, safe_open
+    folder = check_manifest(folder)
+    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
+        if not (folder/name).is_file(): raise FileNotFoundError(f"{folder} holds no {name}: give a folder that save_checkpoint wrote.")
+    read_state(folder)
+    for path in folder.glob("*.safetensors"):
+        try:
+            with safe_open(path, "pt"): pass # reads the header, and compares it with the size of the file
+        except SafetensorError as e: raise ValueError(f"{path} is damaged, or no safetensors file ({e}): restore it from a copy.") from None
+    return folder
+
+def read_state(
+    folder,  # A checkpoint, its manifest checked
+)->dict:     # Counters and settings
+    "The part of a checkpoint that is not tensors."
+    path = Path(folder)/"state.json"
+    try:
+        if path.stat().st_size > 100_000_000 or not isinstance(state := json.loads(path.read_text(encoding="utf-8")), dict): raise ValueError
+    except (ValueError, RecursionError): raise ValueError(f"{path} is damaged: restore the folder from a copy.") from None
+    return state
+
+# %% ../nbs/32_checkpoints.ipynb #f4950084
 def load_checkpoint(
     folder,               # What `save_checkpoint` wrote
     model:nn.Module,      # Receives the weights
     optimizer:torch.optim.Optimizer|None=None, # Receives the moments; None: they are not wanted
 )->dict:                  # The state
     "Read a checkpoint back, after checking every file of it."
-    folder = check_manifest(folder)
-    for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
-        if not (folder/name).is_file(): raise FileNotFoundError(f"{folder} holds no {name}: give a folder that save_checkpoint wrote.")
-    state = json.loads((folder/"state.json").read_text(encoding="utf-8"))
-    load_weights(model, folder/"model.safetensors")
+    folder = check_checkpoint(folder)
+    state, weights = read_state(folder), _weights_for(model, folder/"model.safetensors")
     if optimizer is not None: load_optimizer(optimizer, folder/"optimizer.safetensors")
+    _take_over(model, weights)
     return state
 
-# %% ../nbs/32_checkpoints.ipynb #c37800a7
+# %% ../nbs/32_checkpoints.ipynb #c721cb64
 def checkpoints(
     folder,        # A run's folder
 )->list[Path]:     # Its intact checkpoints, oldest first
     "Every whole checkpoint of a run; a damaged one is passed over with a warning that names it and the damage."
     whole = []
     for path in epoch_folders(folder):
-        try: whole.append(check_manifest(path))
+        try: whole.append(check_checkpoint(path))
         except (ValueError, OSError) as e: warnings.warn(f"{path} is passed over: {e}", stacklevel=2)
     return whole
 

@@ -8,8 +8,8 @@ __all__ = ['MAX_LINE', 'MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'CO
            'have_multi30k', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'split_pairs', 'load_corpus',
            'length_counts']
 
-# %% ../nbs/22_corpora.ipynb #3f3f3f6a
-import gzip, hashlib, heapq, io, json, os, re, warnings, zlib
+# %% ../nbs/22_corpora.ipynb #fcfc45a4
+import codecs, gzip, hashlib, heapq, io, json, os, re, warnings, zlib
 from collections import Counter
 from itertools import zip_longest
 from pathlib import Path
@@ -17,14 +17,15 @@ from typing import Callable, Iterable, Iterator, NamedTuple
 
 from .pocket import pocket_pairs
 
-# %% ../nbs/22_corpora.ipynb #9ae0ec3a
+# %% ../nbs/22_corpora.ipynb #4fb5b2ee
 MAX_LINE = 1_000_000 # bytes; a longer line is no sentence
 
 def _decode(stream, name):
     "The lines of a binary stream, as text."
     for n, raw in enumerate(iter(lambda: stream.readline(MAX_LINE + 1), b""), 1):
         if len(raw) > MAX_LINE: raise ValueError(f"{name}, line {n}: longer than {MAX_LINE:,} bytes: give text with one sentence a line.")
-        try: line = raw.decode("utf-8-sig" if n == 1 else "utf-8")
+        if n == 1 and not (raw := raw.removeprefix(codecs.BOM_UTF8)): return # a mark and nothing else
+        try: line = raw.decode()
         except UnicodeDecodeError as e:
             raise ValueError(f"{name}, line {n}: byte 0x{e.object[e.start]:02x} is not UTF-8: convert the file, e.g. with `iconv -t UTF-8`.") from None
         yield line.removesuffix("\n").removesuffix("\r")
@@ -209,7 +210,7 @@ def have_multi30k()->bool: # Whether `$MULTI30K` names a folder
         with open(log, "a", encoding="utf-8") as f: f.write(f"{os.getcwd()}: MULTI30K is not set\n")
     return False
 
-# %% ../nbs/22_corpora.ipynb #5d7e343f
+# %% ../nbs/22_corpora.ipynb #da73e5e2
 def hub_pairs(
     path:str,                  # Name of the collection, e.g. `wmt/wmt14`
     *args,                     # Passed on: name of the configuration
@@ -219,10 +220,13 @@ def hub_pairs(
 )->list[tuple[str, str]]:      # The pairs
     "Pairs from a translation collection of the Hugging Face hub."
     src, tgt = languages(pair)
+    for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items(): os.environ.setdefault(name, value) # read when the library is imported
     try: from datasets import load_dataset
     except ImportError: raise ImportError("`datasets` is not installed: run `pip install datasets`.") from None
+    offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+    fix = "it is not kept on this machine and HF_HUB_OFFLINE is set: load it once without" if offline else f"check the network, the pair {pair} and the split {split}"
     try: rows = load_dataset(path, *args, split=re.sub(r"^(valid|val|dev)\b", "validation", split), **kwargs)
-    except Exception as e: raise ConnectionError(f"{path} could not be loaded ({e}): check the network, the pair {pair} and the split {split}.") from e
+    except Exception as e: raise ConnectionError(f"{path} could not be loaded ({' '.join(str(e).split())}): {fix}.") from e
     return [(row["translation"][src], row["translation"][tgt]) for row in rows]
 
 # %% ../nbs/22_corpora.ipynb #9bae8d1f

@@ -242,7 +242,7 @@ class TextTokenizer:
         rows = self.encode_batch(_many(words, "words"))
         return [i for row in rows for i in row], [place for place, row in enumerate(rows) for _ in row]
 
-# %% ../nbs/20_text.ipynb #ffc1cc0b
+# %% ../nbs/20_text.ipynb #aaebd6ac
 class WordTokenizer(TextTokenizer):
     "Whole words: what is not in the vocabulary is `<unk>`."
     kind = "word"
@@ -251,6 +251,7 @@ class WordTokenizer(TextTokenizer):
         vocab,                                    # `Vocab`, torchtext vocabulary or list of words, beginning with `SPECIALS`
         lang:str|None=None,                       # spaCy's language or "wordlevel"; None: `tokenize` is your own
     ):
+        if not (tokenize is None or callable(tokenize)): raise TypeError(f"tokenize is {type(tokenize).__name__}, not a function: give one from a text to its words, or None and a lang.")
         words = vocab if isinstance(vocab, list) else as_vocab(vocab).get_itos()
         if words[:len(SPECIALS)] != SPECIALS:
             raise ValueError(f"vocab begins with {words[:len(SPECIALS)]}, not {SPECIALS}: build it with specials=SPECIALS.")

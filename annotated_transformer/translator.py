@@ -152,7 +152,7 @@ def pairs_digest(
     for two in pairs: digest.update(repr(two).encode())
     return digest.hexdigest()
 
-# %% ../nbs/42_translator.ipynb #cd1621e7
+# %% ../nbs/42_translator.ipynb #1d2f3219
 def same_run(
     facts:dict,    # What makes a run this run; anything that JSON can hold
     out,           # Folder of the run; None: nothing is kept
@@ -166,8 +166,12 @@ def same_run(
         before = json.loads(note.read_text(encoding="utf-8"))
         other = [name for name in facts if facts[name] != before.get(name)]
         if other: raise ValueError(f"{out} holds a run with another {' and '.join(other)}: resume it with the same, or choose another out.")
+    text = json.dumps(facts, indent=2) + "\n"
     def after(row):
-        note.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        if not note.is_file() or note.read_bytes() != text.encode(): # written beside and renamed: a crash must not leave half of it
+            part = note.with_name(".run.json.new")
+            part.write_text(text, encoding="utf-8", newline="\n")
+            os.replace(part, note)
         if on_epoch: on_epoch(row)
     return after
 

@@ -1,0 +1,385 @@
+"""The long forms of the endurance checks, `make soak`. Each part can be run alone, and keeps its figures in nbs/results/soak.json:
+
+    python .ci/soak.py damage --n 500     # damaged checkpoints: refused, nothing executed, the one before used
+    python .ci/soak.py full --n 20        # sizes at which the disk is full during a save
+    python .ci/soak.py crash              # a training ended at every one of its file-system calls
+    python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`; goes on where it was stopped
+    python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
+    python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
+    python .ci/soak.py quick              # all of them, seconds each; keeps no figures
+
+The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
+import argparse
+import ast
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from unittest.mock import patch
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD, WORK = ROOT/'nbs/results/soak.json', ROOT/'build/soak'
+os.environ |= dict(OMP_NUM_THREADS='1', TOKENIZERS_PARALLELISM='false') # equal bits are promised for equal numbers of threads
+
+# ---- the page's own code
+
+def from_page(name, *wanted):
+    "What the cells of a notebook define under these names, with the imports of the page and the module that it makes"
+    cells = [''.join(cell['source']) for cell in json.loads((ROOT/f'nbs/{name}.ipynb').read_text())['cells'] if cell['cell_type'] == 'code']
+    statements = [s for cell in cells for s in ast.parse(cell).body]
+    chosen = [s for s in statements if isinstance(s, (ast.Import, ast.ImportFrom)) or defined(s) & set(wanted)]
+    missing = set(wanted) - set().union(*map(defined, chosen))
+    if missing: sys.exit(f'{name} no longer defines {sorted(missing)}')
+    space = dict(__name__=f'page_{name}')
+    exec(f'from annotated_transformer.{name[3:]} import *', space)
+    exec(compile(ast.Module(chosen, []), name, 'exec'), space)
+    return space
+
+def defined(statement):
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)): return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+
+# ---- checkpoints
+
+DAMAGE = ('Surprise', 'small', 'room', 'model', 'room_path', 'trace', 'bomb', 'refused', 'flip', 'some_updates', 'equal', 'rewritten', 'some_file', 'some_tensors', 'ACCIDENTS', 'cut_short', 'grown', 'bit_flipped',
+          'overwritten', 'zeroed', 'emptied', 'missing', 'swapped', 'joined', 'forged', 'header', 'tensor', 'archived', 'bombed', 'zipped_bomb', 'large_header', 'deep_header', 'lying_shape', 'lying_place',
+          'unknown_type', 'strange_state', 'folder_for_file', 'climbing', 'HOSTILE', 'acts', 'on_watch', 'ACTS', 'note_act', 'withstands', 'withstand_all')
+
+def damage(n, seed, work, minutes):
+    page = from_page('32_checkpoints', *DAMAGE)
+    sys.addaudithook(page['note_act'])
+    kinds = page['withstand_all'](n, seed, work)
+    return dict(damages=n, refused=sum(kinds.values()), executed=0, previous_used=sum(kinds.values()), kinds=kinds)
+
+def full(n, seed, work, minutes):
+    return from_page('32_checkpoints', 'FULL_DISK', 'full_disk')['full_disk'](n, work/'run') | dict(saves=2 * n)
+
+# ---- trainings that are stopped
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+def litter(folder): return sorted(str(p.relative_to(folder)) for p in folder.rglob('.*') if p.name != '.lock')
+
+def train_in(folder, epochs=3):
+    "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
+    import torch
+    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.config import TrainingConfig, TransformerConfig
+    from annotated_transformer.pocket import pocket_pairs
+    from annotated_transformer.translator import Translator
+    torch.set_num_threads(1)
+    pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
+    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup=10, average_last=2)
+    translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
+    return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
+
+FILE_EVENTS = {'open', 'os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'os.scandir', 'os.listdir', 'fsync', 'save_file', 'os.chmod'}
+
+def end_before(n, folder, note):
+    "The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty"
+    left, me, inside = [n], threading.get_ident(), str(folder)
+    import safetensors.torch
+    save_file, fsync = safetensors.torch.save_file, os.fsync
+    def save_in_two(tensors, path, *args, **kwargs): # the library's own writing is announced too, and can end half way
+        sys.audit('save_file', str(path))
+        if left[0] == 0: Path(path).write_bytes(bytes(100))
+        sys.audit('save_file', str(path))
+        save_file(tensors, path, *args, **kwargs)
+    def announced(fd):
+        sys.audit('fsync', os.readlink(f'/proc/self/fd/{fd}'))
+        fsync(fd)
+    def watch(event, args):
+        if left[0] < 0 or event not in FILE_EVENTS or threading.get_ident() != me: return
+        if not str(args[0]).startswith(inside) and os.path.isabs(str(args[0])): return # what is relative lies in a folder that rmtree holds open
+        writes = event == 'open' and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if left[0] == 0 or writes and left[0] == 1:
+            after, left[0] = left[0] == 1, -1
+            if after and os.path.isabs(str(args[0])): os.open(args[0], args[2], 0o666)
+            os.write(note, f"{event}{'ed' * after} {Path(str(args[0])).name}".encode())
+            os._exit(99)
+        left[0] -= 2 if writes else 1
+    safetensors.torch.save_file, os.fsync = save_in_two, announced
+    sys.addaudithook(watch)
+
+def in_child(work):
+    "Run work(note) in a copy of this process: its status, and what it noted"
+    read, note = os.pipe()
+    if (child := os.fork()) == 0:
+        try: work(note); os._exit(0)
+        except BaseException as e:
+            os.write(note, f'{type(e).__name__}: {e}'.encode()[:2000])
+            os._exit(1)
+    os.close(note)
+    with open(read, 'rb') as f: said = f.read().decode(errors='replace')
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+def crash(n, seed, work, minutes):
+    "n is the distance between the points: 1 is every call"
+    import annotated_transformer.all # once, in the parent: a child is there at once
+    import annotated_transformer.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
+    digest = lambda folder: in_child(lambda note: os.write(note, train_in(folder).encode()))
+    status, target = digest(fresh(work/'whole'))
+    if status: sys.exit(f'the training itself fails: {target}')
+    failed, events, point = [], Counter(), 0
+    while True:
+        folder = fresh(work/'cut')
+        def stopped(note): end_before(point, folder, note); train_in(folder)
+        status, at = in_child(stopped)
+        if status not in (0, 99): failed.append(dict(point=point, at='', error=at))
+        if status == 0: break
+        status, found = digest(folder)
+        if status or found != target or litter(folder): failed.append(dict(point=point, at=at, error=found if status else f'other weights, or litter {litter(folder)}'))
+        events[at.split()[0]] += 1
+        point += n
+    return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), calls=dict(events), failed=failed)
+
+# ---- and killed, as commands
+
+def corpus(path):
+    from annotated_transformer.pocket import pocket_pairs
+    path.write_text(''.join(f'{p.src}\t{p.tgt}\n' for p in pocket_pairs(600, seed=7)))
+    return path
+
+def at_train(data, out, resume):
+    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3'
+    command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
+    return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+def finished(process):
+    out, err = process.communicate()
+    if process.returncode: sys.exit(f'at-train ended with {process.returncode}: {err[-2000:]}')
+    return out
+
+def killed_run(number, data, folder, target, dice, length):
+    "Kill one training at least once, let it end; what has to be true of it"
+    from annotated_transformer.checkpoints import checkpoints, sha256
+    kills, lost = 0, 0
+    while True:
+        process = at_train(data, folder/'model', resume=kills > 0)
+        if kills and dice.random() < .6: finished(process); break # the others are killed again
+        timer = threading.Timer(dice.uniform(0, length), process.kill)
+        timer.start()
+        out, err = process.communicate()
+        timer.cancel()
+        if process.returncode == 0 and kills: break
+        if process.returncode == 0: fresh(folder); continue # too late
+        if process.returncode != -signal.SIGKILL: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
+        kills += 1
+        told = max((int(line.split()[1].rstrip(':')) for line in out.splitlines() if line.startswith('epoch ')), default=0)
+        there = max((int(p.name[6:]) for p in checkpoints(folder/'model-training')), default=0) if (folder/'model-training').is_dir() else 0
+        lost += max(0, told - there)
+    return dict(number=number, kills=kills, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+
+def kill(n, seed, work, minutes):
+    from annotated_transformer.checkpoints import sha256
+    data, progress = corpus(work/'corpus.tsv'), work/'progress.json'
+    began = time.time()
+    finished(at_train(data, fresh(work/'whole')/'model', False))
+    length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
+    done = json.loads(progress.read_text()) if progress.exists() else {}
+    if done.get('target') != [target, seed]: done = dict(target=[target, seed], runs=[])
+    while len(done['runs']) < n:
+        number = len(done['runs'])
+        done['runs'].append(killed_run(number, data, fresh(work/'killed'), target, random.Random(f'{seed} {number}'), length))
+        progress.write_text(json.dumps(done))
+        print(done['runs'][-1], flush=True)
+    runs = done['runs'][:n]
+    good = [run for run in runs if run.get('same') and not run['lost'] and not run['litter']]
+    return dict(runs=n, kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), checkpoints_lost=sum(run.get('lost', 0) for run in runs), failed=[run for run in runs if run not in good])
+
+# ---- made-up inputs
+
+class Hang(BaseException): 'An input took longer than it may'
+
+@contextlib.contextmanager
+def in_time(seconds=60):
+    def late(*args): raise Hang(f'no answer in {seconds} s')
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try: yield
+    finally: signal.alarm(0); signal.signal(signal.SIGALRM, before)
+
+def one_sentence(error):
+    said = str(error)
+    assert said and '\n' not in said and len(said) < 2000, said
+
+def drawn(n, seed, *strategies):
+    "As a decorator: call with n drawn examples, each in time; how many there were"
+    import hypothesis.strategies
+    def run(check):
+        seen = Counter()
+        @hypothesis.seed(seed)
+        @hypothesis.settings(max_examples=n, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck))
+        @hypothesis.given(hypothesis.strategies.tuples(*strategies))
+        def timed(drawn):
+            with in_time(): seen[check(*drawn)] += 1
+        timed()
+        return seen
+    return run
+
+def texts(n, seed, work):
+    page = from_page('20_text', 'STRANGE', 'fuzz_texts')
+    page_sentences = from_page('20_text', 'FIRST', 'LAST', 'VERB', 'noun', 'sentences')['sentences']
+    german, english = map(list, zip(*page_sentences(400, seed=1)))
+    with in_time(1800): return Counter(answered=page['fuzz_texts'](n, seed, page['WordTokenizer'].train(german, 'de'), page['SubwordTokenizer'].train(german + english, 500))['lists'])
+
+def files(n, seed, work):
+    with in_time(1800): return from_page('22_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
+
+def settings(n, seed, work):
+    from dataclasses import fields
+    from hypothesis import strategies as st
+    from annotated_transformer.cli import read_settings
+    from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
+    from annotated_transformer.translator import read_config
+    kinds = (TransformerConfig, TrainingConfig)
+    names = [f.name for kind in kinds for f in fields(kind)]
+    value = st.one_of(st.none(), st.booleans(), st.integers(), st.integers(-2, 600), st.floats(), st.floats(0, 1), st.text(max_size=8), st.sampled_from(['all', 'none', 'decoder', 'fp32', 'adam', 'cosine', 10**400, [], {}, [1]]))
+    given = st.dictionaries(st.one_of(st.sampled_from(names), st.text(max_size=6)), value, max_size=4)
+    junk = st.one_of(st.text(max_size=40), st.sampled_from(['[' * 5000, '{"N": 1, "N": 2}', '{"N": NaN}', '1' * 6000, '\ud800', '{"a":' * 3000, 'null', '[]']))
+    def check(kind, settings, raw, mode):
+        text = raw if mode == 'raw' else json.dumps(settings)
+        if mode == 'words': text = ' '.join(f'{name}={value}' for name, value in settings.items())
+        try:
+            if mode == 'words':
+                found = read_settings(text)
+                assert set(found) <= set(names)
+            elif mode == 'saved':
+                (work/'config.json').write_text(json.dumps(dict(model=settings, joint=True, about={})))
+                found = read_config(work)[0]
+                assert all(getattr(found, name) == value for name, value in settings.items())
+            else:
+                found = from_json(text, kind)
+                assert from_json(to_json(found), kind) == found and all(getattr(found, name) == value for name, value in json.loads(text).items())
+        except (ValueError, TypeError) as e: one_sentence(e); return 'refused'
+        return 'answered'
+    return drawn(n, seed, st.sampled_from(kinds), given, junk, st.sampled_from(['raw', 'json', 'saved', 'words']))(check)
+
+OPTIONS = dict(
+    train=['--data', '--pair', '--preset', '--out', '--epochs', '--minutes', '--vocab', '--tokenizer', '--precision', '--device', '--seed', '--show', '--resume', '--overwrite', '--half', '--set'],
+    translate=['--model', '--beam', '--alpha', '--n_best', '--min_len', '--no_repeat', '--temperature', '--top_k', '--top_p', '--seed', '--device'])
+VALUES = ['', '0', '1', '2', '-1', '1e9', 'nan', 'inf', '1.5', 'pocket', 'de-en', 'en-de', 'xx', 'tiny', 'base', 'bpe', 'words', 'fp32', 'cpu', 'cuda:7', 'abacus', '.', '/', '/nowhere', '../..', '~', '*', 'a=b', 'N=0', 'd_model=7',
+          'epochs=1', 'clip=__import__("os")', '--', '-', '-h', '9' * 30, 'Emma', 'ü🚪', '\udcff', 'a\nb', 'x' * 3000]
+
+class Reached(Exception): 'The arguments are good, and the work would begin'
+
+def commands(n, seed, work):
+    from fastcore import script
+    from hypothesis import strategies as st
+    from annotated_transformer import cli
+    load, pocket = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket')
+    def reached(*args, **kwargs): raise Reached
+    word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
+    def check(name, options, words, typed):
+        options = [OPTIONS[name][i % len(OPTIONS[name])] for i in options]
+        arguments = [w for pair in zip(options, words) for w in pair] + words[len(options):]
+        out, err = (io.TextIOWrapper(io.BytesIO(), 'utf-8', errors, write_through=True) for errors in ('strict', 'backslashreplace'))
+        function = getattr(cli, name)
+        with patch.object(sys, 'argv', [f'at-{name}', *arguments]), patch.object(sys, 'stdin', io.TextIOWrapper(io.BytesIO(typed))), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try: status = script._run_cli(getattr(function, '__wrapped__', function), False) or 0
+            except SystemExit as e: status = e.code or 0
+            except Reached: status = 0
+        said, answer = (stream.buffer.getvalue().decode('utf-8') for stream in (err, out))
+        assert status in (0, 2) and 'Traceback' not in said, (status, said)
+        if status == 2: assert 'error: ' in said, said
+        return 'refused' if status else 'answered'
+    os.chdir(fresh(work/'here'))
+    with patch.object(cli, 'load_parts', reached), patch.object(cli.Translator, 'from_pretrained', lambda folder, device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)):
+        return drawn(n, seed, st.sampled_from(list(OPTIONS)), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
+
+def fuzz(n, seed, work, minutes):
+    "A quarter of the inputs for each border, in portions with seeds of their own"
+    progress, portion = work/f'progress-{n}-{seed}.json', 250
+    done = json.loads(progress.read_text()) if progress.exists() else {}
+    for border in (texts, files, settings, commands):
+        for number, first in enumerate(range(0, n // 4, portion)):
+            size = min(portion, n // 4 - first)
+            key = f'{border.__name__} {seed} {number} {size}'
+            if key not in done:
+                try: done[key] = dict(border(size, seed * 1_000_003 + number, work))
+                except (Exception, Hang) as e: done[key] = dict(failed=f'{type(e).__name__}: {e}'[:2000])
+            progress.write_text(json.dumps(done))
+            print(key, done[key], flush=True)
+    failed = [dict(portion=key, error=found['failed']) for key, found in done.items() if 'failed' in found]
+    total = {border.__name__: dict(sum((Counter(found) for key, found in done.items() if key.split()[0] == border.__name__ and 'failed' not in found), Counter())) for border in (texts, files, settings, commands)}
+    return dict(asked=4 * (n // 4), inputs=sum(sum(found.values()) for found in total.values()), borders=total, failed=failed)
+
+# ---- an hour of it
+
+def standing_now(folder):
+    "Anonymous memory in kB, open handles, threads, bytes on disk"
+    status = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines() if ':' in line)
+    return [int(status['RssAnon'].split()[0]), len(os.listdir('/proc/self/fd')), int(status['Threads']), sum(p.stat().st_size for p in folder.rglob('*') if p.is_file())]
+
+def loop(n, seed, work, minutes):
+    import torch
+    from annotated_transformer.cli import forget_run
+    from annotated_transformer.config import TrainingConfig, TransformerConfig
+    from annotated_transformer.pocket import pocket_pairs
+    from annotated_transformer.translator import Translator
+    torch.set_num_threads(1)
+    pairs, folder, samples, began = [(p.src, p.tgt) for p in pocket_pairs(400, seed=seed)], fresh(work/'run'), [], time.time()
+    while time.time() - began < 60 * minutes:
+        if len(samples) % 10 == 0: forget_run(folder/'model-training') # ten times two epochs, then a new run
+        how = TrainingConfig(epochs=2 * (len(samples) % 10 + 1), max_tokens=1000, warmup=40, average_last=3)
+        translator = Translator.fit(pairs[:350], pairs[350:], TransformerConfig(N=1, d_model=64, d_ff=128, h=4, tie='all'), how, vocab_size=500, out=folder/'model-training', resume=True, device='cpu', progress=False)
+        translator.save_pretrained(folder/'model')
+        Translator.from_pretrained(folder/'model', 'cpu').evaluate(pairs[350:])
+        samples.append(standing_now(folder))
+        print(f'{time.time() - began:.0f} s', *samples[-1], flush=True)
+    memory, handles, threads, disk = zip(*samples)
+    quarter = max(1, len(samples) // 4)
+    growth = statistics.median(memory[-quarter:]) / statistics.median(memory[quarter:2 * quarter] or memory)
+    cycles = {i % 10: [disk[j] for j in range(i % 10, len(disk), 10)] for i in range(len(disk))} # the log grows within a run, so like is compared with like
+    flat = growth <= 1.05 and max(handles[1:] or handles) <= handles[min(1, len(handles) - 1)] + 2 and max(threads[1:] or threads) <= threads[min(1, len(threads) - 1)] + 2 and all(max(same) <= 1.02 * same[0] for same in cycles.values())
+    return dict(minutes=round((time.time() - began) / 60, 1), cycles=len(samples), epochs=2 * len(samples), memory_kB=[min(memory), max(memory)], memory_growth=round(growth, 3), handles=[min(handles), max(handles)], disk_bytes=[min(disk), max(disk)], failed=[] if flat else ['not flat'])
+
+# ---- one command
+
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), fuzz=(fuzz, 10_000), loop=(loop, 0))
+QUICK = dict(damage=38, full=20, crash=17, kill=1, fuzz=200, loop=0)
+
+def run(part, n, seed, minutes, keep):
+    work = WORK/part if keep else Path(tempfile.mkdtemp())
+    work.mkdir(parents=True, exist_ok=True)
+    began, used = time.time(), os.times()
+    found = PARTS[part][0](n, seed, work.resolve(), minutes)
+    after = os.times()
+    from annotated_transformer.training import hardware
+    size = f'--minutes {minutes:g}' if part == 'loop' else f'--n {n}'
+    about = dict(command=f'python .ci/soak.py {part} {size} --seed {seed}', seed=seed, hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
+    print(part, json.dumps(about | found, indent=1))
+    if keep:
+        kept = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+        RECORD.write_text(json.dumps(dict(sorted((kept | {part: about | found}).items())), indent=1) + '\n')
+    shutil.rmtree(work, ignore_errors=True)
+    return not found.get('failed')
+
+def main():
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument('part', choices=[*PARTS, 'all', 'quick'])
+    ask.add_argument('--n', type=int, help='how many; by default as many as the bar asks for')
+    ask.add_argument('--seed', type=int, default=0)
+    ask.add_argument('--minutes', type=float, default=60, help='of the loop')
+    ask.add_argument('--no-record', action='store_true', help='leave nbs/results/soak.json as it is')
+    given = ask.parse_args()
+    if given.part == 'quick': good = [run(part, n, given.seed, .3, False) for part, n in QUICK.items()]
+    else: good = [run(part, PARTS[part][1] if given.n is None else given.n, given.seed, given.minutes, not given.no_record) for part in (PARTS if given.part == 'all' else [given.part])]
+    sys.exit(not all(good))
+
+main()
