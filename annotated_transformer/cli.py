@@ -6,7 +6,7 @@
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'forget_run', 'load_parts', 'train',
            'say_epoch', 'watchers', 'command_line', 'finish', 'input_lines', 'many', 'translate']
 
-# %% ../nbs/43_cli.ipynb #2c6f07f5
+# %% ../nbs/43_cli.ipynb #f8220fce
 import os
 import shlex
 import shutil
@@ -29,6 +29,7 @@ from fastcore.script import call_parse
 from .checkpoints import epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
+from .distributed import int_of, join_world, restarts
 from .training import hardware, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
@@ -132,7 +133,7 @@ def load_parts(
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())
 
-# %% ../nbs/43_cli.ipynb #bf47f94f
+# %% ../nbs/43_cli.ipynb #8c406938
 @call_parse
 def train(
     data:str="pocket",    # pocket, multi30k, another named corpus, or a path: prefix of two files, .tsv, .jsonl, a folder
@@ -150,21 +151,27 @@ def train(
     resume:bool=False,    # Go on from the newest checkpoint
     overwrite:bool=False, # Replace an earlier run in <out>
     half:bool=False,      # Store the weights as float16: half the size
+    shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one
     set:str=None,         # Any other settings, as in "clip=1 consistency=5 inner_dropout=0"
 ):
     "Train a translator, score it on held-out sentences and save it."
     given = dict(locals())
-    with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished epoch"):
-        model, training, size = recipe(data, preset, tokenizer, set, epochs=epochs, max_seconds=minutes and 60 * minutes, precision=precision, seed=seed)
-        check_number("show", show, whole=True)
-        folder = check_out(out, resume, overwrite)
-        learn, watch, test = load_parts(data, pair)
-        if overwrite: forget_run(folder)
-        how = dict(out=folder, resume=resume, device=device, progress=sys.stderr.isatty(), on_epoch=watchers(folder))
+    with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished epoch"), join_world(device) as world:
+        if overwrite and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--overwrite and --max-restarts do not go together, a restart could not tell old checkpoints from new: remove the folder before, and give --resume.")
+        resume = resume or restarts() > 0 # one of several processes had died
+        with world.first_one_first():
+            model, training, size = recipe(data, preset, tokenizer, set, epochs=epochs, max_seconds=minutes and 60 * minutes, precision=precision, seed=seed)
+            world.batches_each(training.accum_iter)
+            check_number("show", show, whole=True)
+            folder = check_out(out, resume, overwrite)
+            learn, watch, test = load_parts(data, pair)
+            if overwrite and world.first: forget_run(folder)
+        how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, **how)
+        if not world.first: return
         print(Speed(**translator.about["speed"]), flush=True)
         if half: translator.model.half().float() # what is stored is what is scored
-        about = dict(corpus=data, command=command_line("at-train", train, given), hardware=hardware(translator.device))
+        about = dict(corpus=data, command=command_line("at-train", train, given), hardware=hardware(translator.device) + (f", {world.size} processes" if world.size > 1 else ""))
         finish(translator, out, test, show, about, torch.float16 if half else None)
 
 # %% ../nbs/43_cli.ipynb #43770e5e

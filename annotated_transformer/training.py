@@ -7,7 +7,7 @@ __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_e
            'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data',
            'rate_of', 'fit']
 
-# %% ../nbs/34_training.ipynb #5f16972c
+# %% ../nbs/34_training.ipynb #3e6e3bcd
 import csv
 import math
 import os
@@ -30,10 +30,11 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from .batching import Batch, TokenBatches
 from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, load_weights, save_checkpoint, unique_tensors
 from .config import TrainingConfig, check_choice, check_number, shown
+from .distributed import World, Worker, current_world, dealt_batches, employ, epoch_seed, in_one_piece, in_sync, int_of
 from .loss import ConsistencyCompute, CrossEntropyCompute
 from .schedule import make_optimizer, make_schedule, rate, scheduler
 
-# %% ../nbs/34_training.ipynb #d79b5646
+# %% ../nbs/34_training.ipynb #fc975b56
 @dataclass
 class TrainState:
     "What has been done so far."
@@ -41,6 +42,14 @@ class TrainState:
     accum_step:int = 0  # Batches seen
     samples:int = 0     # Sentence pairs seen
     tokens:int = 0      # Target tokens seen
+
+    def count(self,
+        world:World,        # Who has seen batches
+        group:list[Batch],  # Those of this process
+    ):
+        "Add the batches of an update; blanks do not count."
+        seen = world.sum(sum(b.npairs > 0 for b in group), sum(b.npairs for b in group), sum(int(b.ntokens) for b in group))
+        self.accum_step, self.samples, self.tokens = (old + new for old, new in zip((self.accum_step, self.samples, self.tokens), seen))
 
 class DummyOptimizer:
     "Stands where an optimiser is asked for and nothing is to be learned."
@@ -62,7 +71,7 @@ def in_groups(
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #425216fa
+# %% ../nbs/34_training.ipynb #ab8ab052
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
@@ -74,6 +83,7 @@ def run_epoch(
     train_state:TrainState|None=None, # Counters to go on with; None: new ones
     on_update:Callable|None=None, # Called after each update with (loss per token, tokens of the update, counters)
     clip:float|None=None,         # Longest gradient: a longer one is shortened to this; None: as it comes
+    world:World=World(),          # Who computes the other batches of each update; this process alone: nobody
 )->tuple[float, TrainState]:      # Loss per token over the epoch, counters
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
@@ -85,31 +95,32 @@ def run_epoch(
     with torch.set_grad_enabled(training):
         for group in in_groups(data_iter, accum_iter):
             if training: optimizer.zero_grad(set_to_none=True)
-            norm = sum(int(batch.ntokens) for batch in group)
-            loss = sum(_one_batch(n, batch, model, loss_compute, norm, training, state) for n, batch in enumerate(group, seen))
+            norm, last = world.sum(sum(int(batch.ntokens) for batch in group))[0], seen + len(group) - 1
+            loss, = world.sum(sum(_one_batch(n, batch, model, loss_compute, norm, training, n == last, world, state) for n, batch in enumerate(group, seen)))
             total, tokens, seen = total + loss, tokens + norm, seen + len(group)
+            if training: state.count(world, group)
             if training: _update(model, optimizer, scheduler, state, clip)
             if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
             if training and on_update: on_update(loss / max(norm, 1), norm, state)
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #89b76302
-def _one_batch(number, batch, model, loss_compute, norm, training, state):
+# %% ../nbs/34_training.ipynb #7ab724f5
+def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
-    out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
-    loss, node = loss_compute(out, batch.tgt_y, norm)
-    loss = float(loss)
-    if not math.isfinite(loss):
-        raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
-    if training:
-        with torch.autocast(node.device.type, enabled=False): node.backward() # each step backwards has the precision of its step forwards
-        state.accum_step += 1; state.samples += batch.npairs; state.tokens += int(batch.ntokens)
+    with in_sync(model, last):
+        out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+        loss, node = loss_compute(out, batch.tgt_y, norm)
+        loss = float(loss)
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
+        if training: # each step backwards has the precision of its step forwards
+            with torch.autocast(node.device.type, enabled=False): node.backward(torch.full_like(node, world.size)) # as the mean over the processes will be taken
     return loss
 
 def _update(model, optimizer, scheduler, state, clip=None):
     learning = [p for p in model.parameters() if p.grad is not None]
-    size = get_total_norm([p.grad for p in learning])
+    size = in_one_piece(get_total_norm([p.grad for p in learning]))
     if not math.isfinite(size):
         raise FloatingPointError(f"the gradient of update {state.step + 1} is not finite: lower the learning rate (factor), or train with precision='fp32'; the weights are those of update {state.step}.")
     if clip is not None: clip_grads_with_norm_(learning, clip, size)
@@ -170,16 +181,17 @@ def hardware(
         chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (", AMX" if fast_bf16("cpu") else "")
     return f"{chip}, torch {torch.__version__}"
 
-# %% ../nbs/34_training.ipynb #104b1421
+# %% ../nbs/34_training.ipynb #ee595488
 def nll(
     model:nn.Module,            # An `EncoderDecoder`; is in eval mode afterwards
     batches:Iterable[Batch],    # Pairs it was not trained on
     device:str="cpu",           # Where the model is
     precision:str="fp32",       # See `autocast`
+    world:World=World(),        # Who computes the other batches
 )->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
     "True negative log-likelihood per token."
     with autocast(device, precision):
-        return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval")[0]
+        return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
 
 # %% ../nbs/34_training.ipynb #ddd2aa56
 @contextmanager
@@ -203,7 +215,7 @@ def run_folder(
         for left in (*out.glob(".epoch-*.new"), *out.glob(".epoch-*.gone")): shutil.rmtree(left, ignore_errors=True) # of a crash
         yield
 
-# %% ../nbs/34_training.ipynb #275f9a36
+# %% ../nbs/34_training.ipynb #f5741da8
 class Run:
     "A training between two epochs: all that a checkpoint holds."
     def __init__(self,
@@ -212,8 +224,10 @@ class Run:
         config:TrainingConfig,   # How to train
         train:TokenBatches,      # Training pairs
         out=None,                # Folder for log.csv and checkpoints; None: keep nothing
+        world:World=World(),     # Who trains; the first one writes
     ):
         self.model, self.optimizer, self.config, self.out = model, optimizer, config, None if out is None else Path(out)
+        self.world, self.worker = world, Worker(model, optimizer, world)
         self.state, self.history, self.recent = TrainState(), [], deque(maxlen=config.average_last)
         data = dict(pairs=len(train.pairs), ntokens=train.ntokens, max_tokens=train.max_tokens, seed=train.seed)
         self.settings = asdict(config) | {f"train.{name}": value for name, value in data.items()}
@@ -236,11 +250,11 @@ class Run:
         own = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
         self.recent.append({name: own[id(p)] for name, p in self.model.state_dict(keep_vars=True).items()})
 
-# %% ../nbs/34_training.ipynb #31e489ed
+# %% ../nbs/34_training.ipynb #fa1b072b
 @patch
 def save(self:Run):
     "Write this epoch's checkpoint, then `tidy`."
-    if self.out is None: return
+    if self.out is None or not self.world.first: return
     state = dict(train_state=asdict(self.state), history=self.history, settings=self.settings)
     save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state, self.mean and self.mean.module)
     self.tidy()
@@ -267,7 +281,7 @@ def check_settings(
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #967dc8a8
+# %% ../nbs/34_training.ipynb #c6266d46
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
@@ -279,6 +293,8 @@ def resume(self:Run):
         if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
         self.state, self.history = TrainState(**state["train_state"]), state["history"]
         self.remember()
+    self.world.agree("checkpoint", (self.settings, self.history, self.state))
+    if not self.world.first: return
     for damaged in set(epoch_folders(self.out)) - set(whole):
         aside = damaged.with_name(f"{damaged.name}.damaged")
         shutil.rmtree(aside, ignore_errors=True)
@@ -294,7 +310,20 @@ def check_space(self:Run):
     needed, free = size * max(1, self.keep + 1 - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
     if free < needed: raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need {needed / 1e6:.1f} MB: free some space, or choose another out.")
 
-# %% ../nbs/34_training.ipynb #9900244c
+# %% ../nbs/34_training.ipynb #76845d0a
+@patch
+def start(self:Run,
+    resume:bool, # Go on from a checkpoint?
+    device:str,  # Where to compute
+    shard:bool,  # Cut the model in pieces?
+):
+    "Everything between opening the folder and the first epoch; the others look at it when the first one has locked it."
+    self.world.wait()
+    if resume: self.resume()
+    if self.world.first: self.check_space()
+    self.worker = employ(self.model, self.optimizer, self.world, device, shard, lambda model: make_optimizer(self.config.optimizer, model, self.config.weight_decay))
+
+# %% ../nbs/34_training.ipynb #582ded4f
 def train_epoch(
     run:Run,                   # Moves on by one epoch
     train:TokenBatches,        # Training pairs
@@ -305,35 +334,47 @@ def train_epoch(
 )->dict:                       # The epoch's row in the log; `lr` is the rate of the next update
     "One epoch and its validation: a function of the weights, the moments, the seed and the epoch's number."
     config, epoch, start, before = run.config, len(run.history), perf_counter(), run.state.tokens
-    torch.manual_seed((config.seed * 1_000_003 + epoch) % 2**63)
+    world, worker = run.world, run.worker
+    torch.manual_seed(epoch_seed(config.seed, epoch, world.rank))
     def show(loss, tokens, state):
         if run.mean: run.mean.update_parameters(run.model)
         bar.update(tokens)
-        bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{run.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
-    compute, batches = CrossEntropyCompute(run.model.generator, train.pad, config.smoothing), train.epoch(epoch)
+        bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{worker.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
+    compute, batches = CrossEntropyCompute(worker.model.generator, train.pad, config.smoothing), dealt_batches(train, epoch, config.accum_iter, world)
     if config.consistency:
-        compute, batches = ConsistencyCompute(run.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
-    batches = (b.to(device) for b in batches)
+        compute, batches = ConsistencyCompute(worker.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
+    batches, each = (b.to(device) for b in batches), world.batches_each(config.accum_iter)
     with autocast(device, config.precision):
-        loss, _ = run_epoch(batches, run.model, compute, run.optimizer, scheduler, "train", config.accum_iter, run.state, show, config.clip)
-    trained, lr = perf_counter() - start, run.optimizer.param_groups[0]["lr"]
+        loss, _ = run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, show, config.clip, world)
+    trained, lr = perf_counter() - start, worker.optimizer.param_groups[0]["lr"]
     row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss)
-    if valid: row |= dict(valid_nll=(watched := nll(run.model, valid.epoch(), device)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
-    row |= dict(tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + perf_counter() - start, 1))
+    if valid: row |= dict(valid_nll=(watched := nll(worker.model, dealt_batches(valid, 0, world.size, world), device, world=world)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
+    trained, spent = world.told(trained, perf_counter() - start)
+    row |= dict(tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + spent, 1))
     run.history.append(row)
     return row
 
-# %% ../nbs/34_training.ipynb #354e0a48
+# %% ../nbs/34_training.ipynb #ce9273a7
 def check_data(
     train, valid, # What `fit` is to train on and to watch
     config,       # How
-)->None:
+    out=None,     # Where to keep checkpoints
+    shard:bool=False, # In pieces?
+)->World:         # Who is to train
     "Refuse what cannot be trained on, naming it."
     for name, data in (("train", train), ("valid", valid)):
         if name == "valid" and not data: continue
         if not isinstance(data, TokenBatches): raise TypeError(f"{name} is a {type(data).__name__}: wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
         if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
+    if shard and (config.ema or config.optimizer == "muon"): raise ValueError(f"shard=True goes with neither ema nor optimizer='muon', which need whole matrices: leave it out, or choose optimizer='adamw' and ema=0.")
+    world = current_world()
+    world.batches_each(config.accum_iter)
+    if out is None and world.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("out=None keeps no checkpoint from which a restarted process could go on: give out, or --max-restarts 0.")
+    world.agree("data or configuration", (config, *map(_sample, (train, valid or train))))
+    return world
+
+def _sample(data): return len(data.pairs), data.ntokens, data.max_tokens, data.seed, data.pad, data.pairs[::len(data.pairs) // 1000 + 1]
 
 # %% ../nbs/34_training.ipynb #816e7830
 def rate_of(
@@ -349,7 +390,7 @@ def rate_of(
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.factor if peak is None else 1., warmup, total, peak)
 
-# %% ../nbs/34_training.ipynb #6c576794
+# %% ../nbs/34_training.ipynb #7416d45b
 def fit(
     model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
     train:TokenBatches,        # Training pairs
@@ -359,23 +400,26 @@ def fit(
     device:str|None=None,      # None: the fastest there is
     resume:bool=False,         # Go on from the newest whole checkpoint in `out`, or begin if there is none
     progress:bool=True,        # Show a bar?
-    on_epoch:Callable|None=None, # Called with the row of each epoch, after its checkpoint
+    on_epoch:Callable|None=None, # Called with the row of each epoch, after its checkpoint, by the first process
+    shard:bool=False,          # Cut the model in pieces, one for each process, see `Shards`
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train with the paper's optimiser and schedule; a run that is stopped leaves its last checkpoint whole."
     from tqdm import tqdm
-    check_data(train, valid, config)
+    world = check_data(train, valid, config, out, shard)
     device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
-    model.to(device)
-    run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out)
-    with run_folder(out, resume):
-        if resume: run.resume()
-        run.check_space()
-        schedule = scheduler(run.optimizer, rate_of(model, train, config), run.state.step)
-        with tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not progress) as bar:
+    shard = shard and world.size > 1
+    if not shard: model.to(device)
+    run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out, world)
+    with run_folder(out, resume) if world.first else nullcontext():
+        run.start(resume, device, shard)
+        schedule = scheduler(run.worker.optimizer, rate_of(model, train, config), run.state.step)
+        with tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not (progress and world.first)) as bar:
             while not run.done:
                 row = train_epoch(run, train, valid, schedule, device, bar)
+                run.worker.gather()
                 run.remember(); run.save()
-                if on_epoch: on_epoch(row)
+                if on_epoch and world.first: on_epoch(row)
+    model.to(device)
     average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent).eval()
     return run.history

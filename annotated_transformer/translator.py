@@ -175,7 +175,7 @@ def same_run(
         if on_epoch: on_epoch(row)
     return after
 
-# %% ../nbs/42_translator.ipynb #e6ff9bc3
+# %% ../nbs/42_translator.ipynb #7e5ad88e
 @patch(cls_method=True)
 def fit(cls:Translator,
     train:Iterable[tuple[str, str]],             # Training pairs (source, target)
@@ -185,7 +185,7 @@ def fit(cls:Translator,
     tokenizer:str="bpe",                         # "bpe" or "words", see `train_tokenizers`
     vocab_size:int=8000,                         # Size of the BPE vocabulary
     pair:str="de-en",                            # Languages, source first
-    **kwargs,                                    # `out`, `device`, `resume`, `progress`, `on_epoch` of `training.fit`
+    **kwargs,                                    # `out`, `device`, `resume`, `progress`, `on_epoch`, `shard` of `training.fit`
 ):                                               # -> a trained Translator
     "From pairs of sentences to a translator."
     train, valid = check_pairs(train, "train"), None if valid is None else check_pairs(valid, "valid")
@@ -198,8 +198,9 @@ def fit(cls:Translator,
     kwargs["on_epoch"] = same_run(facts, kwargs.get("out"), kwargs.get("resume", False), kwargs.get("on_epoch"))
     torch.manual_seed(training.seed)
     about = dict(facts, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
-    translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, kwargs.get("device"))
+    translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
     about["history"] = train_model(translator.model, batches, watched, training, **kwargs)
+    translator.device = best_device(kwargs.get("device")) # where a model in pieces has become whole
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
     return translator
 

@@ -6,7 +6,7 @@
 __all__ = ['training_flops', 'matmul_rate', 'Speed', 'training_speed', 'headline', 'training_curve', 'live_curve', 'tensorboard',
            'all_of']
 
-# %% ../nbs/35_watching.ipynb #a6ed74bd
+# %% ../nbs/35_watching.ipynb #53599fe2
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,6 +23,7 @@ from torch import nn
 from .batching import TokenBatches
 from .charts import Figure, line_chart
 from .config import check_number, shown
+from .distributed import current_world
 from .training import autocast
 
 # %% ../nbs/35_watching.ipynb #5ce03f40
@@ -102,7 +103,7 @@ class Speed:
         achieved, peak = (f"{x / 1000**power:.1f} {' kMGT'[power].strip()}FLOP/s" for x in (self.achieved, self.peak))
         return f"{achieved} achieved of {peak} that this machine's matrix products reach at these shapes: {self.share:.0%}"
 
-# %% ../nbs/35_watching.ipynb #f8de19b1
+# %% ../nbs/35_watching.ipynb #884cfe33
 def training_speed(
     model:nn.Module,        # The model that was trained
     train:TokenBatches,     # What it was trained on
@@ -122,7 +123,8 @@ def training_speed(
         flops += training_flops(model, passes * len(rows), S, T, passes * n)
         tokens += n
     if not tokens: raise ValueError("train is empty: there was nothing to compute.")
-    return Speed(flops, flops / tokens * rate, matmul_rate(model, train.max_tokens, device, precision))
+    peak = current_world().size * matmul_rate(model, train.max_tokens, device, precision) # of all processes that train, each at the same time
+    return Speed(flops, flops / tokens * rate, peak)
 
 # %% ../nbs/35_watching.ipynb #1eaa1260
 def headline(
