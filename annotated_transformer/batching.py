@@ -149,7 +149,7 @@ def token_batches(
 # %% ../nbs/23_batching.ipynb #ad2ee422
 def _lengths(pairs): return [(len(s) + 1, len(t) + 1) for s, t in pairs] # `</s>` counts, `<s>` is shifted away
 
-# %% ../nbs/23_batching.ipynb #f6338e43
+# %% ../nbs/23_batching.ipynb #64714bd8
 class TokenBatches:
     "The training pairs, cut into fresh batches of similar length each epoch."
     def __init__(self,
@@ -170,9 +170,10 @@ class TokenBatches:
 
     def epoch(self,
         epoch:int=0,     # Number of the epoch, from 0
+        start:int=0,     # Number of the first batch, from 0, where an epoch goes on in its middle
     )->Iterator[Batch]:  # `Batch`es on the CPU
         "All pairs once, in the order of this epoch."
-        for rows in self.plan(epoch): yield collate(rows, pad=self.pad)
+        for rows in self.plan(epoch)[start:]: yield collate(rows, pad=self.pad)
 
     def plan(self,
         epoch:int=0,          # Number of the epoch, from 0

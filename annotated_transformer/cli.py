@@ -6,10 +6,11 @@
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'forget_run', 'load_parts', 'train',
            'say_epoch', 'watchers', 'command_line', 'finish', 'input_lines', 'many', 'translate']
 
-# %% ../nbs/43_cli.ipynb #f8220fce
+# %% ../nbs/43_cli.ipynb #5a83b55f
 import os
 import shlex
 import shutil
+import signal
 import sys
 import warnings
 from ast import literal_eval
@@ -30,7 +31,7 @@ from .checkpoints import epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
 from .distributed import int_of, join_world, restarts
-from .training import hardware, run_folder
+from .training import begun, hardware, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
 
@@ -41,7 +42,7 @@ def one_line(
     "A text in which every line break has become a space."
     return " ".join(str(text).splitlines())
 
-# %% ../nbs/43_cli.ipynb #0d138a8e
+# %% ../nbs/43_cli.ipynb #5073c5c5
 USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError, MemoryError)
 
 @contextmanager
@@ -63,9 +64,9 @@ def plain_errors(
     except USER_ERRORS as e:
         say("error", str(e) or type(e).__name__)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as e:
         print(interrupted, file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(128 + getattr(e, "signal", signal.SIGINT)) from None
 
 # %% ../nbs/43_cli.ipynb #c8478632
 def read_settings(
@@ -99,7 +100,7 @@ def recipe(
     of = lambda config: {f.name: settings[f.name] for f in fields(config) if f.name in settings}
     return replace(model, **of(model)), replace(training, **of(training)), vocab
 
-# %% ../nbs/43_cli.ipynb #e016bdfa
+# %% ../nbs/43_cli.ipynb #9b14908a
 def check_out(
     out:str,         # Folder for the model
     resume:bool,     # Is an earlier run to go on?
@@ -109,19 +110,19 @@ def check_out(
     if resume and overwrite: raise ValueError("--resume goes on with the earlier run, --overwrite drops it: give one of them.")
     place = check_place(out)
     folder = place.with_name(f"{place.name}-training")
-    taken = [p for p in (place, folder) if p.is_dir() and (p == place and any(p.iterdir()) or p == folder and epoch_folders(p))]
+    taken = [p for p in (place, folder) if p.is_dir() and (p == place and any(p.iterdir()) or p == folder and begun(p))]
     if taken and not (resume or overwrite):
         raise FileExistsError(f"{taken[0]} holds an earlier run: give --resume to go on with it, --overwrite to replace it, or another --out.")
     return folder
 
-# %% ../nbs/43_cli.ipynb #f87493c1
+# %% ../nbs/43_cli.ipynb #80c7a62f
 def forget_run(
     folder:Path, # Where a run keeps log and checkpoints
 )->None:
     "Drop the checkpoints and curves of an earlier run, and nothing else; a run that is still going on keeps them."
     if not folder.is_dir(): return
     with run_folder(folder, resume=True):
-        for path in (*epoch_folders(folder), folder/"tensorboard"): shutil.rmtree(path, ignore_errors=path.name == "tensorboard")
+        for path in (*epoch_folders(folder), *folder.glob("unfinished"), folder/"tensorboard"): shutil.rmtree(path, ignore_errors=path.name == "tensorboard")
 
 # %% ../nbs/43_cli.ipynb #c50a6358
 def load_parts(
@@ -133,7 +134,7 @@ def load_parts(
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())
 
-# %% ../nbs/43_cli.ipynb #8c406938
+# %% ../nbs/43_cli.ipynb #2eef51cd
 @call_parse
 def train(
     data:str="pocket",    # pocket, multi30k, another named corpus, or a path: prefix of two files, .tsv, .jsonl, a folder
@@ -156,7 +157,7 @@ def train(
 ):
     "Train a translator, score it on held-out sentences and save it."
     given = dict(locals())
-    with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished epoch"), join_world(device) as world:
+    with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished update"), join_world(device) as world:
         if overwrite and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--overwrite and --max-restarts do not go together, a restart could not tell old checkpoints from new: remove the folder before, and give --resume.")
         resume = resume or restarts() > 0 # one of several processes had died
         with world.first_one_first():

@@ -108,7 +108,7 @@ def preset(
     check_choice("preset", name, PRESETS)
     return replace(PRESETS[name], **check_known(changes, TransformerConfig))
 
-# %% ../nbs/00_config.ipynb #1f2c163c
+# %% ../nbs/00_config.ipynb #f84ca8ca
 @dataclass(frozen=True)
 class TrainingConfig:
     "How a model is trained (§5.1-§5.4): batches, schedule, smoothing, length of the run."
@@ -131,6 +131,8 @@ class TrainingConfig:
     consistency:float = 0.0      # Weight of the agreement between two dropout passes (R-Drop); 0: one pass
     bpe_dropout:float = 0.0      # Probability that a BPE merge is skipped in training
     ema:float = 0.0              # Decay of a running mean of the weights that replaces the mean of epochs; 0: none
+    save_every:int = 0           # Updates between two checkpoints inside an epoch; 0: only where the run is asked to stop
+    keep_best:int = 0            # Epochs of lowest validation loss whose checkpoints are kept beside the last ones
 
     def __post_init__(self):
         for name in ("epochs", "max_tokens", "accum_iter", "warmup", "average_last", "max_len"):
@@ -141,6 +143,7 @@ class TrainingConfig:
         for name in ("weight_decay", "consistency"): check_number(name, getattr(self, name))
         for name in ("peak", "clip"):
             if getattr(self, name) is not None: check_number(name, getattr(self, name), low=1e-12)
+        for name in ("save_every", "keep_best"): check_number(name, getattr(self, name), high=2**40, whole=True)
         check_number("seed", self.seed, high=2**63-1, whole=True)
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ring_bytes', 'World', 'int_of', 'current_world', 'restarts', 'announced_world', 'join_world', 'torchrun',
-           'blank_batch', 'dealt_batches', 'epoch_seed', 'Worker', 'Replicas', 'in_sync', 'Shards', 'employ',
+           'blank_batch', 'dealt_batches', 'update_seed', 'Worker', 'Replicas', 'in_sync', 'Shards', 'employ',
            'in_one_piece']
 
 # %% ../nbs/33_distributed.ipynb #b30b974c
@@ -186,7 +186,7 @@ def deal(self:World,
         mine += part + [None] * (-(-len(update) // self.size) - len(part))
     return mine
 
-# %% ../nbs/33_distributed.ipynb #11b0eb7f
+# %% ../nbs/33_distributed.ipynb #adfa3cac
 def blank_batch(
     pad:int=2, # Id of `<blank>`
 )->Batch:      # One row, no label, no token to count
@@ -201,19 +201,21 @@ def dealt_batches(
     epoch:int,               # Number of the epoch, from 0
     accum_iter:int,          # Batches per update, of all processes together
     world:World,             # Who takes part
+    updates:int=0,           # Those that are made already, where an epoch goes on in its middle
 )->Iterator[Batch]:          # Batches on the CPU
     "This rank's batches of an epoch; no other one is ever padded here."
-    if world.size == 1: yield from data.epoch(epoch); return
-    for rows in world.deal(data.plan(epoch), accum_iter): yield blank_batch(data.pad) if rows is None else collate(rows, pad=data.pad)
+    start = updates * accum_iter
+    if world.size == 1: yield from data.epoch(epoch, start); return
+    for rows in world.deal(data.plan(epoch)[start:], accum_iter): yield blank_batch(data.pad) if rows is None else collate(rows, pad=data.pad)
 
-# %% ../nbs/33_distributed.ipynb #6209394a
-def epoch_seed(
-    seed:int,  # Of the run
-    epoch:int, # Number of the epoch, from 0
+# %% ../nbs/33_distributed.ipynb #be9c8a0f
+def update_seed(
+    seed:int,   # Of the run
+    update:int, # Updates made before this one
     rank:int=0, # Number of the process
-)->int:        # For `torch.manual_seed`
-    "Where chance begins in an epoch of one process."
-    return (seed * 1_000_003 + epoch + rank * 0x9E37_79B9_7F4A_7C15) % 2**63
+)->int:         # For `torch.manual_seed`
+    "Where chance begins in an update of one process."
+    return (seed * 1_000_000_007 + update + rank * 0x9E37_79B9_7F4A_7C15) % 2**63
 
 # %% ../nbs/33_distributed.ipynb #ce0b424e
 class Worker:

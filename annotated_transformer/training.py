@@ -4,19 +4,26 @@
 
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
-           'keep_memory', 'hardware', 'nll', 'run_folder', 'Run', 'check_settings', 'train_epoch', 'check_data',
-           'rate_of', 'fit']
+           'keep_memory', 'hardware', 'made_with', 'nll', 'begun', 'run_folder', 'Progress', 'Run', 'check_settings',
+           'Stopped', 'stop_signals', 'train_epoch', 'check_data', 'rate_of', 'fit']
 
-# %% ../nbs/34_training.ipynb #3e6e3bcd
+# %% ../nbs/34_training.ipynb #44f5c67d
 import csv
 import math
 import os
 import platform
 import shutil
+import signal
+import subprocess
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -28,9 +35,9 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from .batching import Batch, TokenBatches
-from .checkpoints import average_states, checkpoints, epoch_folders, load_checkpoint, load_weights, save_checkpoint, unique_tensors
+from .checkpoints import average_states, check_checkpoint, checkpoints, epoch_folders, load_checkpoint, load_weights, read_state, save_checkpoint, standing, unique_tensors
 from .config import TrainingConfig, check_choice, check_number, shown
-from .distributed import World, Worker, current_world, dealt_batches, employ, epoch_seed, in_one_piece, in_sync, int_of
+from .distributed import World, Worker, current_world, dealt_batches, employ, in_one_piece, in_sync, int_of, update_seed
 from .loss import ConsistencyCompute, CrossEntropyCompute
 from .schedule import make_optimizer, make_schedule, rate, scheduler
 
@@ -71,7 +78,7 @@ def in_groups(
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #ab8ab052
+# %% ../nbs/34_training.ipynb #1866c99f
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
@@ -84,6 +91,7 @@ def run_epoch(
     on_update:Callable|None=None, # Called after each update with (loss per token, tokens of the update, counters)
     clip:float|None=None,         # Longest gradient: a longer one is shortened to this; None: as it comes
     world:World=World(),          # Who computes the other batches of each update; this process alone: nobody
+    first:int=0,                  # Number of the first batch, where an epoch goes on in its middle
 )->tuple[float, TrainState]:      # Loss per token over the epoch, counters
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
@@ -91,7 +99,7 @@ def run_epoch(
     if clip is not None: check_number("clip", clip, low=1e-12)
     training, state = mode != "eval", TrainState() if train_state is None else train_state
     model.train(training)
-    total, tokens, seen = 0., 0, 0
+    total, tokens, seen = 0., 0, first
     with torch.set_grad_enabled(training):
         for group in in_groups(data_iter, accum_iter):
             if training: optimizer.zero_grad(set_to_none=True)
@@ -181,6 +189,17 @@ def hardware(
         chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (", AMX" if fast_bf16("cpu") else "")
     return f"{chip}, torch {torch.__version__}"
 
+# %% ../nbs/34_training.ipynb #f31dc0cc
+@cache
+def made_with()->dict: # Name -> version; the revision is None outside a checkout
+    "The software that computes here."
+    package = import_module("annotated_transformer")
+    home = Path(package.__file__).resolve().parent.parent
+    try: told = subprocess.run(["git", "-C", str(home), "describe", "--always", "--dirty", "--abbrev=40"], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError): told = None
+    revision = told.stdout.strip() if (home/".git").exists() and told and told.returncode == 0 else None
+    return dict(python=platform.python_version(), annotated_transformer=package.__version__, revision=revision) | {name: version(name) for name in ("torch", "safetensors")}
+
 # %% ../nbs/34_training.ipynb #ee595488
 def nll(
     model:nn.Module,            # An `EncoderDecoder`; is in eval mode afterwards
@@ -193,7 +212,14 @@ def nll(
     with autocast(device, precision):
         return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
 
-# %% ../nbs/34_training.ipynb #ddd2aa56
+# %% ../nbs/34_training.ipynb #e23ab24f
+def begun(
+    out,      # A run's folder
+)->bool:      # Has it left a checkpoint there?
+    "Whether there is a run to go on with."
+    return Path(out).is_dir() and bool(epoch_folders(out) or standing(Path(out)/"unfinished").is_dir())
+
+# %% ../nbs/34_training.ipynb #c1511f60
 @contextmanager
 def run_folder(
     out,          # The run's folder, or None
@@ -211,13 +237,23 @@ def run_folder(
     except Timeout: raise RuntimeError(f"{out} is in use by another training: wait for it, or choose another out.") from None
     except OSError as e: raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
     with lock:
-        if not resume and epoch_folders(out): raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, or choose another out.")
-        for left in (*out.glob(".epoch-*.new"), *out.glob(".epoch-*.gone")): shutil.rmtree(left, ignore_errors=True) # of a crash
+        if not resume and begun(out): raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, or choose another out.")
+        if (older := standing(out/"unfinished")).is_dir(): os.replace(older, out/"unfinished") # a crash struck while a newer one took its place
+        for pattern in (".epoch-*.new", ".epoch-*.gone", ".unfinished.*"): # of a crash
+            for left in out.glob(pattern): shutil.rmtree(left, ignore_errors=True)
         yield
 
-# %% ../nbs/34_training.ipynb #f5741da8
+# %% ../nbs/34_training.ipynb #c9de9434
+@dataclass
+class Progress:
+    "What the epoch under way has come to."
+    updates:int = 0     # Updates made in it
+    loss:float = 0.     # Summed over its target tokens
+    tokens:int = 0      # Target tokens
+    seconds:float = 0.  # Time it has taken
+
 class Run:
-    "A training between two epochs: all that a checkpoint holds."
+    "A training between two updates: all that a checkpoint holds."
     def __init__(self,
         model:nn.Module,         # Already on its device
         optimizer:torch.optim.Optimizer, # Moments
@@ -228,7 +264,7 @@ class Run:
     ):
         self.model, self.optimizer, self.config, self.out = model, optimizer, config, None if out is None else Path(out)
         self.world, self.worker = world, Worker(model, optimizer, world)
-        self.state, self.history, self.recent = TrainState(), [], deque(maxlen=config.average_last)
+        self.state, self.so_far, self.history, self.recent = TrainState(), Progress(), [], deque(maxlen=config.average_last)
         data = dict(pairs=len(train.pairs), ntokens=train.ntokens, max_tokens=train.max_tokens, seed=train.seed)
         self.settings = asdict(config) | {f"train.{name}": value for name, value in data.items()}
         self.keep = max(2, config.average_last)
@@ -250,14 +286,21 @@ class Run:
         own = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
         self.recent.append({name: own[id(p)] for name, p in self.model.state_dict(keep_vars=True).items()})
 
-# %% ../nbs/34_training.ipynb #fa1b072b
+# %% ../nbs/34_training.ipynb #bbc95490
 @patch
 def save(self:Run):
     "Write this epoch's checkpoint, then `tidy`."
-    if self.out is None or not self.world.first: return
-    state = dict(train_state=asdict(self.state), history=self.history, settings=self.settings)
-    save_checkpoint(self.out/f"epoch-{len(self.history):03}", self.model, self.optimizer, state, self.mean and self.mean.module)
-    self.tidy()
+    if self.write(f"epoch-{len(self.history):03}"): self.tidy()
+
+@patch
+def write(self:Run,
+    name:str,    # Of the checkpoint
+)->bool:         # Was it written, and by this process?
+    "Write a checkpoint of the run as it is."
+    if self.out is None or not self.world.first: return False
+    state = dict(train_state=asdict(self.state), so_far=asdict(self.so_far), history=self.history, settings=self.settings, made_with=made_with())
+    save_checkpoint(self.out/name, self.model, self.optimizer, state, self.mean and self.mean.module)
+    return True
 
 @patch
 def tidy(self:Run):
@@ -266,34 +309,37 @@ def tidy(self:Run):
         log = csv.DictWriter(f, {name: None for row in self.history for name in row})
         log.writeheader(); log.writerows(self.history)
     os.replace(self.out/".log.new", self.out/"log.csv")
-    for old in epoch_folders(self.out)[:-self.keep]:
-        gone = old.with_name(f".{old.name}.gone")
-        os.replace(old, gone); shutil.rmtree(gone, ignore_errors=True)
+    watched = sorted((row for row in self.history if "valid_nll" in row), key=lambda row: row["valid_nll"])
+    best = {f"epoch-{row['epoch']:03}" for row in watched[:self.config.keep_best]}
+    old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
+    for folder in (*old, *filter(Path.is_dir, [self.out/"unfinished"] if not self.so_far.updates else [])):
+        gone = folder.with_name(f".{folder.name}.gone")
+        os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
 
-# %% ../nbs/34_training.ipynb #db9d578b
+# %% ../nbs/34_training.ipynb #9fb33660
 def check_settings(
     began:dict, # Settings with which the run began
     now:dict,   # Settings with which it is to go on
-    free=("epochs", "max_seconds"), # These may differ
+    free=("epochs", "max_seconds", "save_every", "keep_best"), # These may differ
 )->None:
     "Refuse to go on with other settings than those a run began with, naming the first."
     for name in sorted(began.keys() | now.keys()):
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #c6266d46
+# %% ../nbs/34_training.ipynb #8c4b2405
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
     whole = checkpoints(self.out)
-    free = ("max_seconds",) if self.config.schedule == "cosine" else ("epochs", "max_seconds")
-    for folder in whole:
-        state = load_checkpoint(folder, self.model, self.optimizer)
-        check_settings(asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
-        if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
-        self.state, self.history = TrainState(**state["train_state"]), state["history"]
-        self.remember()
-    self.world.agree("checkpoint", (self.settings, self.history, self.state))
+    for folder in whole[-self.keep:]: self.take(folder); self.remember()
+    unfinished = self.out/"unfinished"
+    if unfinished.is_dir():
+        try: follows = read_state(check_checkpoint(unfinished))["history"] == self.history
+        except (ValueError, OSError) as e: warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
+        else:
+            if follows: self.take(unfinished)
+    self.world.agree("checkpoint", (self.settings, self.history, self.state, self.so_far))
     if not self.world.first: return
     for damaged in set(epoch_folders(self.out)) - set(whole):
         aside = damaged.with_name(f"{damaged.name}.damaged")
@@ -301,13 +347,25 @@ def resume(self:Run):
         os.replace(damaged, aside)
     if self.history: self.tidy() # a crash may have struck right after the checkpoint
 
-# %% ../nbs/34_training.ipynb #2ef2a510
+@patch
+def take(self:Run,
+    folder, # A checkpoint
+):
+    "Become what a checkpoint holds."
+    state, settings = load_checkpoint(folder, self.model, self.optimizer), self.settings
+    free = {"max_seconds", "save_every", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
+    check_settings(asdict(TrainingConfig()) | state["settings"], settings, free) # an older version had no choice where it noted none
+    if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
+    self.state, self.so_far, self.history = TrainState(**state["train_state"]), Progress(**state.get("so_far", {})), state["history"]
+
+# %% ../nbs/34_training.ipynb #4c0f93f7
 @patch
 def check_space(self:Run):
     "Refuse to begin when the disk cannot hold the checkpoints that this run keeps."
     if self.out is None: return
     size = (4 if self.mean else 3) * sum(p.numel() * p.element_size() for p in self.model.parameters())
-    needed, free = size * max(1, self.keep + 1 - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
+    most = self.keep + self.config.keep_best + 1 + bool(self.config.save_every) # one is written while the old ones still stand
+    needed, free = size * max(1, most - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
     if free < needed: raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need {needed / 1e6:.1f} MB: free some space, or choose another out.")
 
 # %% ../nbs/34_training.ipynb #76845d0a
@@ -323,7 +381,31 @@ def start(self:Run,
     if self.world.first: self.check_space()
     self.worker = employ(self.model, self.optimizer, self.world, device, shard, lambda model: make_optimizer(self.config.optimizer, model, self.config.weight_decay))
 
-# %% ../nbs/34_training.ipynb #582ded4f
+# %% ../nbs/34_training.ipynb #8c61fcaa
+class Stopped(KeyboardInterrupt):
+    "A training was asked to stop, and has finished its update."
+    def __init__(self,
+        signals:list, # Numbers of those that asked; none: another process was asked
+        kept:bool,    # Is there a checkpoint?
+    ):
+        self.signal = signals[0] if signals else signal.SIGTERM
+        super().__init__(f"stopped by {signal.Signals(self.signal).name}: " + ("resume=True goes on at the next update." if kept else "nothing was kept, for out=None."))
+
+@contextmanager
+def stop_signals():
+    "A list that receives the first Ctrl-C or SIGTERM; the second has its usual effect."
+    asked, before = [], {}
+    def restore():
+        for number, handler in before.items(): signal.signal(number, handler)
+    def note(number, frame): asked.append(number); restore()
+    if threading.current_thread() is threading.main_thread(): # signals are handled nowhere else
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler) or handler == signal.SIG_DFL: before[number] = signal.signal(number, note)
+    try: yield asked
+    finally: restore()
+
+# %% ../nbs/34_training.ipynb #ac9ad14a
 def train_epoch(
     run:Run,                   # Moves on by one epoch
     train:TokenBatches,        # Training pairs
@@ -331,27 +413,40 @@ def train_epoch(
     scheduler,                 # Moves once per update
     device:str,                # Where the model is
     bar,                       # A tqdm bar that counts target tokens
+    asked=(),                  # Signals that ask to stop, see `stop_signals`
 )->dict:                       # The epoch's row in the log; `lr` is the rate of the next update
-    "One epoch and its validation: a function of the weights, the moments, the seed and the epoch's number."
+    "One epoch, or what is left of it, and its validation: a function of the weights, the moments, the seed and the counters."
     config, epoch, start, before = run.config, len(run.history), perf_counter(), run.state.tokens
-    world, worker = run.world, run.worker
-    torch.manual_seed(epoch_seed(config.seed, epoch, world.rank))
-    def show(loss, tokens, state):
+    world, worker, begin, now = run.world, run.worker, replace(run.so_far), run.so_far
+    def throw_dice(): torch.manual_seed(update_seed(config.seed, run.state.step, world.rank))
+    def after_update(loss, tokens, state):
+        now.updates += 1; now.loss += loss * tokens; now.tokens += tokens
         if run.mean: run.mean.update_parameters(run.model)
+        stop = world.sum(len(asked))[0]
+        if stop or config.save_every and state.step % config.save_every == 0:
+            now.seconds = begin.seconds + perf_counter() - start
+            worker.gather()
+            run.write("unfinished")
+        if stop:
+            world.wait() # until the first one has written
+            raise Stopped(asked, run.out is not None)
+        throw_dice()
         bar.update(tokens)
         bar.set_postfix(epoch=epoch + 1, loss=f"{loss:.3f}", lr=f"{worker.optimizer.param_groups[0]['lr']:.1e}", refresh=False)
-    compute, batches = CrossEntropyCompute(worker.model.generator, train.pad, config.smoothing), dealt_batches(train, epoch, config.accum_iter, world)
+    compute, batches = CrossEntropyCompute(worker.model.generator, train.pad, config.smoothing), dealt_batches(train, epoch, config.accum_iter, world, begin.updates)
     if config.consistency:
         compute, batches = ConsistencyCompute(worker.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
     batches, each = (b.to(device) for b in batches), world.batches_each(config.accum_iter)
+    throw_dice()
     with autocast(device, config.precision):
-        loss, _ = run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, show, config.clip, world)
+        run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, after_update, config.clip, world, begin.updates * each)
     trained, lr = perf_counter() - start, worker.optimizer.param_groups[0]["lr"]
-    row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=loss)
+    row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=now.loss / max(now.tokens, 1))
     if valid: row |= dict(valid_nll=(watched := nll(worker.model, dealt_batches(valid, 0, world.size, world), device, world=world)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
-    trained, spent = world.told(trained, perf_counter() - start)
+    trained, spent = world.told(trained, begin.seconds + perf_counter() - start)
     row |= dict(tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + spent, 1))
     run.history.append(row)
+    run.so_far = Progress()
     return row
 
 # %% ../nbs/34_training.ipynb #ce9273a7
@@ -390,12 +485,12 @@ def rate_of(
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.factor if peak is None else 1., warmup, total, peak)
 
-# %% ../nbs/34_training.ipynb #7416d45b
+# %% ../nbs/34_training.ipynb #87620d4f
 def fit(
     model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
     train:TokenBatches,        # Training pairs
     valid:TokenBatches|None=None, # Validation pairs: watched, never trained on
-    config:TrainingConfig=TrainingConfig(), # How to train; each epoch seeds torch's generator anew
+    config:TrainingConfig=TrainingConfig(), # How to train; each update seeds torch's generator
     out=None,                  # Folder for log.csv and checkpoints; None: keep nothing
     device:str|None=None,      # None: the fastest there is
     resume:bool=False,         # Go on from the newest whole checkpoint in `out`, or begin if there is none
@@ -403,7 +498,7 @@ def fit(
     on_epoch:Callable|None=None, # Called with the row of each epoch, after its checkpoint, by the first process
     shard:bool=False,          # Cut the model in pieces, one for each process, see `Shards`
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
-    "Train with the paper's optimiser and schedule; a run that is stopped leaves its last checkpoint whole."
+    "Train with the paper's optimiser and schedule; asked to stop, it finishes its update, keeps it and raises `Stopped`."
     from tqdm import tqdm
     world = check_data(train, valid, config, out, shard)
     device = best_device(device)
@@ -414,12 +509,13 @@ def fit(
     with run_folder(out, resume) if world.first else nullcontext():
         run.start(resume, device, shard)
         schedule = scheduler(run.worker.optimizer, rate_of(model, train, config), run.state.step)
-        with tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not (progress and world.first)) as bar:
+        with stop_signals() as asked, tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not (progress and world.first)) as bar:
             while not run.done:
-                row = train_epoch(run, train, valid, schedule, device, bar)
+                row = train_epoch(run, train, valid, schedule, device, bar, asked)
                 run.worker.gather()
                 run.remember(); run.save()
                 if on_epoch and world.first: on_epoch(row)
+        if asked: raise Stopped(asked, out is not None) # after the last update
     model.to(device)
     average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent).eval()
     return run.history
