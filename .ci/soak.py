@@ -4,6 +4,7 @@
     python .ci/soak.py full --n 20        # sizes at which the disk is full during a save
     python .ci/soak.py crash              # a training ended at every one of its file-system calls
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`; goes on where it was stopped
+    python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
     python .ci/soak.py quick              # all of them, seconds each; keeps no figures
@@ -84,7 +85,7 @@ def train_in(folder, epochs=3):
     from annotated_transformer.translator import Translator
     torch.set_num_threads(1)
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
-    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup=10, average_last=2)
+    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup=10, average_last=2, save_every=2)
     translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
     return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
 
@@ -154,10 +155,11 @@ def corpus(path):
     path.write_text(''.join(f'{p.src}\t{p.tgt}\n' for p in pocket_pairs(600, seed=7)))
     return path
 
-def at_train(data, out, resume):
-    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3'
+def at_train(data, out, resume, processes=1):
+    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3 save_every=7 accum_iter=2'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
-    return subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    launch = [sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', processes, '--max-restarts', 9, '--rdzv-backend', 'c10d', '--rdzv-endpoint', 'localhost:0', '--no-python'] if processes > 1 else []
+    return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'))
 
 def finished(process):
     out, err = process.communicate()
@@ -190,16 +192,55 @@ def kill(n, seed, work, minutes):
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
+    runs = repeated(n, seed, target, progress, lambda number, dice: killed_run(number, data, fresh(work/'killed'), target, dice, length))
+    return judged(runs)
+
+def repeated(n, seed, target, progress, run):
+    "n runs, each with dice of its own; what an earlier start has done stands in a file"
     done = json.loads(progress.read_text()) if progress.exists() else {}
     if done.get('target') != [target, seed]: done = dict(target=[target, seed], runs=[])
     while len(done['runs']) < n:
         number = len(done['runs'])
-        done['runs'].append(killed_run(number, data, fresh(work/'killed'), target, random.Random(f'{seed} {number}'), length))
+        done['runs'].append(run(number, random.Random(f'{seed} {number}')))
         progress.write_text(json.dumps(done))
         print(done['runs'][-1], flush=True)
-    runs = done['runs'][:n]
+    return done['runs'][:n]
+
+def judged(runs):
     good = [run for run in runs if run.get('same') and not run['lost'] and not run['litter']]
-    return dict(runs=n, kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), checkpoints_lost=sum(run.get('lost', 0) for run in runs), failed=[run for run in runs if run not in good])
+    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), checkpoints_lost=sum(run.get('lost', 0) for run in runs), failed=[run for run in runs if run not in good])
+
+def children(pid):
+    try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
+    except OSError: return []
+
+def bereaved_run(number, data, folder, target, dice, length):
+    "Kill one of two processes at a random moment, again in a third of the runs; the launcher starts both anew"
+    from annotated_transformer.checkpoints import sha256
+    process, kills, given_up = at_train(data, folder/'model', True, 2), 0, threading.Event()
+    def strike():
+        nonlocal kills
+        wanted = 1 if dice.random() < 2 / 3 else 2
+        while kills < wanted and not given_up.wait(dice.uniform(0, length)):
+            if len(ranks := children(process.pid)) < 2: continue # they have not begun, or are being started anew
+            os.kill(dice.choice(ranks), signal.SIGKILL)
+            kills += 1
+    killer = threading.Thread(target=strike)
+    killer.start()
+    out, err = process.communicate()
+    given_up.set(); killer.join()
+    if process.returncode: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
+    if not kills: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
+    return dict(number=number, kills=kills, lost=0, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+
+def rank(n, seed, work, minutes):
+    from annotated_transformer.checkpoints import sha256
+    data, progress = corpus(work/'corpus.tsv'), work/'progress.json'
+    began = time.time()
+    finished(at_train(data, fresh(work/'whole')/'model', False, 2))
+    length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
+    runs = repeated(n, seed, target, progress, lambda number, dice: bereaved_run(number, data, fresh(work/'bereaved'), target, dice, length))
+    return judged(runs)
 
 # ---- made-up inputs
 
@@ -270,7 +311,7 @@ def settings(n, seed, work):
     return drawn(n, seed, st.sampled_from(kinds), given, junk, st.sampled_from(['raw', 'json', 'saved', 'words']))(check)
 
 OPTIONS = dict(
-    train=['--data', '--pair', '--preset', '--out', '--epochs', '--minutes', '--vocab', '--tokenizer', '--precision', '--device', '--seed', '--show', '--resume', '--overwrite', '--half', '--set'],
+    train=['--data', '--pair', '--preset', '--out', '--epochs', '--minutes', '--vocab', '--tokenizer', '--precision', '--device', '--seed', '--show', '--resume', '--overwrite', '--half', '--shard', '--set'],
     translate=['--model', '--beam', '--alpha', '--n_best', '--min_len', '--no_repeat', '--temperature', '--top_k', '--top_p', '--seed', '--device'])
 VALUES = ['', '0', '1', '2', '-1', '1e9', 'nan', 'inf', '1.5', 'pocket', 'de-en', 'en-de', 'xx', 'tiny', 'base', 'bpe', 'words', 'fp32', 'cpu', 'cuda:7', 'abacus', '.', '/', '/nowhere', '../..', '~', '*', 'a=b', 'N=0', 'd_model=7',
           'epochs=1', 'clip=__import__("os")', '--', '-', '-h', '9' * 30, 'Emma', 'ü🚪', '\udcff', 'a\nb', 'x' * 3000]
@@ -350,8 +391,8 @@ def loop(n, seed, work, minutes):
 
 # ---- one command
 
-PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), fuzz=(fuzz, 10_000), loop=(loop, 0))
-QUICK = dict(damage=38, full=20, crash=17, kill=1, fuzz=200, loop=0)
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), fuzz=(fuzz, 10_000), loop=(loop, 0))
+QUICK = dict(damage=38, full=20, crash=17, kill=1, rank=1, fuzz=200, loop=0)
 
 def run(part, n, seed, minutes, keep):
     work = WORK/part if keep else Path(tempfile.mkdtemp())

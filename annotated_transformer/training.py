@@ -113,10 +113,10 @@ def run_epoch(
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #7ab724f5
+# %% ../nbs/34_training.ipynb #0cced764
 def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
-    with in_sync(model, last):
+    with _memory_for(number, batch, state), in_sync(model, last):
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         loss, node = loss_compute(out, batch.tgt_y, norm)
         loss = float(loss)
@@ -125,6 +125,14 @@ def _one_batch(number, batch, model, loss_compute, norm, training, last, world, 
         if training: # each step backwards has the precision of its step forwards
             with torch.autocast(node.device.type, enabled=False): node.backward(torch.full_like(node, world.size)) # as the mean over the processes will be taken
     return loss
+
+@contextmanager
+def _memory_for(number, batch, state):
+    try: yield
+    except (RuntimeError, MemoryError) as e:
+        if not isinstance(e, (torch.OutOfMemoryError, MemoryError)) and "allocate memory" not in str(e) and "not enough memory" not in str(e): raise # the CPU's allocator has no error of its own
+        size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
+        raise MemoryError(f"batch {number} (counted from 0; {size}) does not fit into memory: lower max_tokens, and raise accum_iter as much; the weights are those of update {state.step}.") from e
 
 def _update(model, optimizer, scheduler, state, clip=None):
     learning = [p for p in model.parameters() if p.grad is not None]
