@@ -168,12 +168,23 @@ class TokenBatches:
 
     def __repr__(self): return f"TokenBatches({len(self.pairs)} pairs, {self.ntokens} target tokens, max_tokens={self.max_tokens})"
 
+    @property
+    def facts(self)->dict: # Name -> number
+        "What a run that goes on must find as it was."
+        return dict(pairs=len(self.pairs), ntokens=self.ntokens, max_tokens=self.max_tokens, seed=self.seed)
+
+    @property
+    def sample(self)->tuple: # Small, with a `repr` that says it all
+        "What several processes compare before they train: the facts and a thousand pairs."
+        return self.facts, self.pad, self.pairs[::len(self.pairs) // 1000 + 1]
+
     def epoch(self,
         epoch:int=0,     # Number of the epoch, from 0
         start:int=0,     # Number of the first batch, from 0, where an epoch goes on in its middle
     )->Iterator[Batch]:  # `Batch`es on the CPU
         "All pairs once, in the order of this epoch."
-        for rows in self.plan(epoch)[start:]: yield collate(rows, pad=self.pad)
+        plan = self.plan(epoch)
+        for n in range(start, len(plan)): yield collate(plan[n], pad=self.pad)
 
     def plan(self,
         epoch:int=0,          # Number of the epoch, from 0

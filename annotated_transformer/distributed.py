@@ -206,7 +206,8 @@ def dealt_batches(
     "This rank's batches of an epoch; no other one is ever padded here."
     start = updates * accum_iter
     if world.size == 1: yield from data.epoch(epoch, start); return
-    for rows in world.deal(data.plan(epoch)[start:], accum_iter): yield blank_batch(data.pad) if rows is None else collate(rows, pad=data.pad)
+    plan = data.plan(epoch)
+    for n in world.deal(range(start, len(plan)), accum_iter): yield blank_batch(data.pad) if n is None else collate(plan[n], pad=data.pad)
 
 # %% ../nbs/33_distributed.ipynb #be9c8a0f
 def update_seed(

@@ -273,8 +273,7 @@ class Run:
         self.model, self.optimizer, self.config, self.out = model, optimizer, config, None if out is None else Path(out)
         self.world, self.worker = world, Worker(model, optimizer, world)
         self.state, self.so_far, self.history, self.recent = TrainState(), Progress(), [], deque(maxlen=config.average_last)
-        data = dict(pairs=len(train.pairs), ntokens=train.ntokens, max_tokens=train.max_tokens, seed=train.seed)
-        self.settings = asdict(config) | {f"train.{name}": value for name, value in data.items()}
+        self.settings = asdict(config) | {f"train.{name}": value for name, value in train.facts.items()}
         self.keep = max(2, config.average_last)
         self.mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.ema)) if config.ema else None
 
@@ -474,10 +473,8 @@ def check_data(
     world = current_world()
     world.batches_each(config.accum_iter)
     if out is None and world.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("out=None keeps no checkpoint from which a restarted process could go on: give out, or --max-restarts 0.")
-    world.agree("data or configuration", (config, *map(_sample, (train, valid or train))))
+    world.agree("data or configuration", (config, train.sample, (valid or train).sample))
     return world
-
-def _sample(data): return len(data.pairs), data.ntokens, data.max_tokens, data.seed, data.pad, data.pairs[::len(data.pairs) // 1000 + 1]
 
 # %% ../nbs/34_training.ipynb #816e7830
 def rate_of(
