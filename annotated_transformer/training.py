@@ -251,7 +251,7 @@ def run_folder(
             for left in out.glob(pattern): shutil.rmtree(left, ignore_errors=True)
         yield
 
-# %% ../nbs/34_training.ipynb #c9de9434
+# %% ../nbs/34_training.ipynb #078abf5b
 @dataclass
 class Progress:
     "What the epoch under way has come to."
@@ -456,7 +456,7 @@ def train_epoch(
     run.so_far = Progress()
     return row
 
-# %% ../nbs/34_training.ipynb #ce9273a7
+# %% ../nbs/34_training.ipynb #e8156ec2
 def check_data(
     train, valid, # What `fit` is to train on and to watch
     config,       # How
