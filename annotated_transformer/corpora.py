@@ -210,7 +210,7 @@ def have_multi30k()->bool: # Whether `$MULTI30K` names a folder
         with open(log, "a", encoding="utf-8") as f: f.write(f"{os.getcwd()}: MULTI30K is not set\n")
     return False
 
-# %% ../nbs/22_corpora.ipynb #da73e5e2
+# %% ../nbs/22_corpora.ipynb #1779b253
 def hub_pairs(
     path:str,                  # Name of the collection, e.g. `wmt/wmt14`
     *args,                     # Passed on: name of the configuration
@@ -222,7 +222,7 @@ def hub_pairs(
     src, tgt = languages(pair)
     for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items(): os.environ.setdefault(name, value) # read when the library is imported
     try: from datasets import load_dataset
-    except ImportError: raise ImportError("`datasets` is not installed: run `pip install datasets`.") from None
+    except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     fix = "it is not kept on this machine and HF_HUB_OFFLINE is set: load it once without" if offline else f"check the network, the pair {pair} and the split {split}"
     try: rows = load_dataset(path, *args, split=re.sub(r"^(valid|val|dev)\b", "validation", split), **kwargs)

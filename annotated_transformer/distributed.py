@@ -186,7 +186,7 @@ def deal(self:World,
         mine += part + [None] * (-(-len(update) // self.size) - len(part))
     return mine
 
-# %% ../nbs/33_distributed.ipynb #adfa3cac
+# %% ../nbs/33_distributed.ipynb #578dafb9
 def blank_batch(
     pad:int=2, # Id of `<blank>`
 )->Batch:      # One row, no label, no token to count

@@ -6,9 +6,10 @@
 __all__ = ['FORMS', 'Scores', 'score', 'matched_texts', 'bleu_forms', 'moses_tokenizer', 'bootstrap_interval', 'Comparison',
            'paired_bootstrap', 'spread']
 
-# %% ../nbs/41_evaluation.ipynb #750651b3
+# %% ../nbs/41_evaluation.ipynb #314e196a
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from statistics import mean, stdev
 
@@ -26,7 +27,7 @@ class Scores:
     def __str__(self):
         return f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | {self.sentences} sentences | {self.signature}"
 
-# %% ../nbs/41_evaluation.ipynb #9cbb5ed7
+# %% ../nbs/41_evaluation.ipynb #0735e728
 def score(
     outputs:Iterable[str],    # Translations, detokenised
     references:Iterable[str], # One reference per output, raw
@@ -35,8 +36,13 @@ def score(
     "Corpus BLEU by sacreBLEU, and the share of exact matches."
     outputs, references = matched_texts(references, outputs=outputs)
     if lowercase: outputs, references = ([t.lower() for t in texts] for texts in (outputs, references))
+    return _scores(_metric(lowercase=lowercase), outputs, references)
+
+@cache # for each one that is made, sacreBLEU would keep the sentences it has cut once more
+def _metric(**form):
+    "sacreBLEU's metric of this form."
     from sacrebleu.metrics import BLEU
-    return _scores(BLEU(lowercase=lowercase), outputs, references)
+    return BLEU(**form)
 
 def _scores(metric, outputs, references, note=""):
     "The figures of texts as the metric should see them; `note` is added to its signature."
@@ -79,12 +85,11 @@ def bleu_forms(
     prepared = {form: _in_form(form, lang, outputs, references) for form in FORMS}
     return {form: _scores(metric, *texts, note) for form, (metric, note, texts) in prepared.items()}
 
-# %% ../nbs/41_evaluation.ipynb #185ddd26
+# %% ../nbs/41_evaluation.ipynb #5ae19b4e
 def _in_form(form, lang, *texts):
     "sacreBLEU's metric for the form, what to add to its signature, and each list of texts as it should be given."
-    from sacrebleu.metrics import BLEU
     check_choice("form", form, FORMS)
-    metric, note = BLEU(**FORMS[form]), ""
+    metric, note = _metric(**FORMS[form]), ""
     if form != "cased": texts = [[t.lower() for t in ts] for ts in texts]
     if form == "tokenized":
         cut, note = moses_tokenizer(lang), f"|pre:moses-{version('sacremoses')}-{lang}-lc"

@@ -360,7 +360,7 @@ def byte_alphabet(
     spare = map(chr, count(256))
     return [chr(b) if 33 <= b <= 126 or 161 <= b != 173 else next(spare) for b in range(256)]
 
-# %% ../nbs/20_text.ipynb #54194b51
+# %% ../nbs/20_text.ipynb #6569631d
 class SubwordTokenizer(TextTokenizer):
     "Byte-level BPE: no text is unknown, and decoding gives the text back."
     kind = "subword"
@@ -376,7 +376,7 @@ class SubwordTokenizer(TextTokenizer):
                 raise ValueError(f"merges hold {pair}, which is no pair of pieces: give all merges, from the first on.")
         byte = {char: b for b, char in enumerate(alphabet)}
         self.bytes = [b""] * len(SPECIALS) + [bytes(byte[c] for c in p) for p in list(ids)[len(SPECIALS):]]
-        self.tok = Tokenizer(models.BPE(ids, self.merges))
+        self.tok = Tokenizer(models.BPE(ids, self.merges, cache_capacity=0))
         self.tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
     def __len__(self)->int: return len(self.bytes)

@@ -176,11 +176,11 @@ def autocast(
     # the cache would keep the bf16 copies of the weights for the whole block, so that updates inside it went unseen
     return torch.autocast(torch.device(device).type, torch.bfloat16, cache_enabled=False) if on else nullcontext()
 
-# %% ../nbs/34_training.ipynb #8adc6376
+# %% ../nbs/34_training.ipynb #2a3d7951
 def keep_memory()->None:
     "Let the C library keep freed memory for the next batch, and oneDNN the kernels it has compiled."
     import ctypes
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "100000")
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "4096")
     try: mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError): return # not glibc: nothing to tune
     for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)): mallopt(option, value) # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
@@ -334,12 +334,12 @@ def check_settings(
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #8c4b2405
+# %% ../nbs/34_training.ipynb #ccc51a21
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
     whole = checkpoints(self.out)
-    for folder in whole[-self.keep:]: self.take(folder); self.remember()
+    for folder in whole[-self.keep:]: self.take(folder, folder == whole[-1]); self.remember()
     unfinished = self.out/"unfinished"
     if unfinished.is_dir():
         try: follows = read_state(check_checkpoint(unfinished))["history"] == self.history
@@ -356,10 +356,11 @@ def resume(self:Run):
 
 @patch
 def take(self:Run,
-    folder, # A checkpoint
+    folder,            # A checkpoint
+    moments:bool=True, # Those of the optimiser as well?
 ):
     "Become what a checkpoint holds."
-    state, settings = load_checkpoint(folder, self.model, self.optimizer), self.settings
+    state, settings = load_checkpoint(folder, self.model, self.optimizer if moments else None), self.settings
     free = {"max_seconds", "save_every", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
     check_settings(asdict(TrainingConfig()) | state["settings"], settings, free) # an older version had no choice where it noted none
     if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])

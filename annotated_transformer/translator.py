@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'pairs_digest', 'same_run', 'Candidate', 'check_outputs', 'check_place', 'model_card', 'read_config']
+           'pairs_digest', 'same_run', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card',
+           'read_config']
 
-# %% ../nbs/42_translator.ipynb #e33c8676
+# %% ../nbs/42_translator.ipynb #df3225f6
 import copy
 import hashlib
 import json
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import torch
 from fastcore.basics import patch
-from torch import nn
+from torch import Tensor, nn
 
 from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
@@ -32,7 +33,7 @@ from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer
-from .training import best_device
+from .training import best_device, fast_bf16
 from .training import fit as train_model
 from .watching import training_speed
 
@@ -351,11 +352,30 @@ def score(self:Translator,
         for i, total in zip(rows, forced_logp(self.model, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
     return out
 
-# %% ../nbs/42_translator.ipynb #403ceacf
+# %% ../nbs/42_translator.ipynb #781b21da
+class PackedLinear(nn.Linear):
+    "A linear map that keeps its weights, in bfloat16 on a CPU, in the order in which oneDNN multiplies them."
+    packed = stamp = None
+
+    def forward(self,
+        x:Tensor, # Vectors `(..., D)`
+    )->Tensor:    # Their images
+        "The same as `nn.Linear`; without gradients the weights are put in order once."
+        if torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype != torch.bfloat16 or not x.numel(): return super().forward(x)
+        stamp = self.weight.data_ptr(), self.weight._version
+        if stamp != self.stamp: self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(self.weight), stamp
+        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+
+    def __getstate__(self): return self.__dict__ | dict(packed=None, stamp=None) # no copy can be made of packed weights
+
 @patch
 def bfloat16(self:Translator)->Translator: # With weights in bfloat16; this one stays as it is
     "A copy that computes in half precision."
-    return type(self)(copy.deepcopy(self.model).bfloat16(), self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
+    model = copy.deepcopy(self.model).bfloat16()
+    if torch.device(self.device).type == "cpu" and fast_bf16("cpu") and hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        for part in model.modules():
+            if type(part) is nn.Linear: part.__class__ = PackedLinear
+    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
 
 # %% ../nbs/42_translator.ipynb #526c7789
 def check_outputs(
