@@ -208,8 +208,8 @@ def repeated(n, seed, target, progress, run):
     return done['runs'][:n]
 
 def judged(runs):
-    good = [run for run in runs if run.get('same') and not run['lost'] and not run['litter']]
-    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), checkpoints_lost=sum(run.get('lost', 0) for run in runs), failed=[run for run in runs if run not in good])
+    good = [run for run in runs if run.get('same') and not run.get('lost') and not run['litter']]
+    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), **(dict(checkpoints_lost=sum(run.get('lost', 0) for run in runs)) if any('lost' in run for run in runs) else {}), failed=[run for run in runs if run not in good])
 
 def children(pid):
     try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
@@ -232,13 +232,13 @@ def bereaved_run(number, data, folder, target, dice, length):
     given_up.set(); killer.join()
     if process.returncode: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
     if not kills: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
-    return dict(number=number, kills=kills, lost=0, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    return dict(number=number, kills=kills, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
     from annotated_transformer.checkpoints import sha256
     data, progress = corpus(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
-    finished(at_train(data, fresh(work/'whole')/'model', False, 2))
+    finished(at_train(data, fresh(work/'whole')/'model', True, 2))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: bereaved_run(number, data, fresh(work/'bereaved'), target, dice, length))
     return judged(runs)

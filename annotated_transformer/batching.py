@@ -5,10 +5,13 @@
 # %% auto #0
 __all__ = ['Batch', 'rebatch', 'pad_rows', 'collate', 'padding_share', 'token_batches', 'TokenBatches']
 
-# %% ../nbs/23_batching.ipynb #d827acca
+# %% ../nbs/23_batching.ipynb #1b485927
 import copy
+import hashlib
 import random
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 
 import torch
 from fastcore.basics import patch
@@ -149,7 +152,7 @@ def token_batches(
 # %% ../nbs/23_batching.ipynb #ad2ee422
 def _lengths(pairs): return [(len(s) + 1, len(t) + 1) for s, t in pairs] # `</s>` counts, `<s>` is shifted away
 
-# %% ../nbs/23_batching.ipynb #64714bd8
+# %% ../nbs/23_batching.ipynb #abbde1d1
 class TokenBatches:
     "The training pairs, cut into fresh batches of similar length each epoch."
     def __init__(self,
@@ -168,15 +171,17 @@ class TokenBatches:
 
     def __repr__(self): return f"TokenBatches({len(self.pairs)} pairs, {self.ntokens} target tokens, max_tokens={self.max_tokens})"
 
-    @property
-    def facts(self)->dict: # Name -> number
-        "What a run that goes on must find as it was."
-        return dict(pairs=len(self.pairs), ntokens=self.ntokens, max_tokens=self.max_tokens, seed=self.seed)
+    @cached_property
+    def digest(self)->str: # 64 hexadecimal digits
+        "Fingerprint of the pairs in their order."
+        pairs = hashlib.sha256()
+        for s, t in self.pairs: pairs.update(array("q", [len(s), *s, *t]).tobytes())
+        return pairs.hexdigest()
 
     @property
-    def sample(self)->tuple: # Small, with a `repr` that says it all
-        "What several processes compare before they train: the facts and a thousand pairs."
-        return self.facts, self.pad, self.pairs[::len(self.pairs) // 1000 + 1]
+    def facts(self)->dict: # Name -> number or text
+        "What a run that goes on must find as it was, and all processes of a run must have in common."
+        return dict(pairs=len(self.pairs), ntokens=self.ntokens, max_tokens=self.max_tokens, seed=self.seed, pad=self.pad, digest=self.digest)
 
     def epoch(self,
         epoch:int=0,     # Number of the epoch, from 0

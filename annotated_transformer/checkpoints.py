@@ -197,8 +197,8 @@ def check_replaceable(
     if path.is_dir() and any(path.iterdir()) and not (path/"MANIFEST.json").exists():
         raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: choose another name.")
 
-# %% ../nbs/32_checkpoints.ipynb #cb2a5734
-_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO")} - {None}
+# %% ../nbs/32_checkpoints.ipynb #636def58
+_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM")} - {None}
 
 def _tidy(new, old, path):
     if old.exists() and not path.exists(): os.replace(old, path) # struck between the two renames

@@ -6,7 +6,7 @@
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'forget_run', 'load_parts', 'train',
            'say_epoch', 'watchers', 'command_line', 'finish', 'input_lines', 'many', 'translate']
 
-# %% ../nbs/43_cli.ipynb #5a83b55f
+# %% ../nbs/43_cli.ipynb #a776fbac
 import os
 import shlex
 import shutil
@@ -30,7 +30,7 @@ from fastcore.script import call_parse
 from .checkpoints import epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
-from .distributed import int_of, join_world, restarts
+from .distributed import int_of, join_world
 from .training import begun, hardware, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
@@ -100,7 +100,7 @@ def recipe(
     of = lambda config: {f.name: settings[f.name] for f in fields(config) if f.name in settings}
     return replace(model, **of(model)), replace(training, **of(training)), vocab
 
-# %% ../nbs/43_cli.ipynb #9b14908a
+# %% ../nbs/43_cli.ipynb #b4b1e5e5
 def check_out(
     out:str,         # Folder for the model
     resume:bool,     # Is an earlier run to go on?
@@ -113,6 +113,7 @@ def check_out(
     taken = [p for p in (place, folder) if p.is_dir() and (p == place and any(p.iterdir()) or p == folder and begun(p))]
     if taken and not (resume or overwrite):
         raise FileExistsError(f"{taken[0]} holds an earlier run: give --resume to go on with it, --overwrite to replace it, or another --out.")
+    if resume and place in taken and not begun(folder): raise FileExistsError(f"{place} holds a model, but {folder} no checkpoint to go on with: give --overwrite to replace it, or another --out.")
     return folder
 
 # %% ../nbs/43_cli.ipynb #80c7a62f
@@ -134,7 +135,7 @@ def load_parts(
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())
 
-# %% ../nbs/43_cli.ipynb #2eef51cd
+# %% ../nbs/43_cli.ipynb #579f08b8
 @call_parse
 def train(
     data:str="pocket",    # pocket, multi30k, another named corpus, or a path: prefix of two files, .tsv, .jsonl, a folder
@@ -158,8 +159,7 @@ def train(
     "Train a translator, score it on held-out sentences and save it."
     given = dict(locals())
     with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished update"), join_world(device) as world:
-        if overwrite and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--overwrite and --max-restarts do not go together, a restart could not tell old checkpoints from new: remove the folder before, and give --resume.")
-        resume = resume or restarts() > 0 # one of several processes had died
+        if not resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--max-restarts needs --resume: a restart goes on with what an earlier start has saved; where nothing is saved, a new run begins.")
         with world.first_one_first():
             model, training, size = recipe(data, preset, tokenizer, set, epochs=epochs, max_seconds=minutes and 60 * minutes, precision=precision, seed=seed)
             world.batches_each(training.accum_iter)
@@ -238,7 +238,7 @@ def many(
     how = dict(nargs="*", opt=False)
     return script.Param(help, str, **how) if hasattr(script, "Param") else Annotated[str, help, how]
 
-# %% ../nbs/43_cli.ipynb #24ff8e3d
+# %% ../nbs/43_cli.ipynb #82722a28
 @call_parse
 def translate(
     texts:many("Texts to translate; none: one per line from standard input")=None,
@@ -258,6 +258,10 @@ def translate(
     with plain_errors(translate):
         first, *others = (Translator.from_pretrained(name, device) for name in ([model] if Path(model).exists() else model.split(",")))
         wishes = {name: n for name, n in dict(min_len=min_len, no_repeat=no_repeat).items() if n}
+        drawing = dict(top_k=top_k is not None, top_p=top_p != 1, seed=seed != 0)
+        searching = dict(beam=beam != 1, alpha=alpha != .6, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
+        idle = [f"--{name}" for name, given in (drawing if temperature is None else searching).items() if given]
+        if idle: raise ValueError(f"{idle[0]} has no part in " + ("a search: give --temperature as well, or leave it out." if temperature is None else "drawing: leave out --temperature, or this."))
         if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, n_best=n_best, together=others, **wishes)
         else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others)
         if not texts and sys.stdin.isatty(): first.chunk = 1 # each line is answered at once

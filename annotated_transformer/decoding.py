@@ -113,11 +113,12 @@ def _show_whole(models, src, mask, tgt):
     for model in models:
         if tgt.numel() and any(getattr(part, "record", None) for part in model.modules()): model(src, tgt, mask, subsequent_mask(tgt.size(1), tgt.device))
 
-# %% ../nbs/40_decoding.ipynb #146406eb
+# %% ../nbs/40_decoding.ipynb #7454c969
 def _models(model):
     "One model or several, as a list that is a module itself."
     models = [model] if isinstance(model, nn.Module) and not isinstance(model, nn.ModuleList) else list(model) if isinstance(model, Iterable) else []
-    if not models or not all(isinstance(m, nn.Module) for m in models): raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder, or a list of them.")
+    wrong = [m for m in models if not (isinstance(m, nn.Module) and hasattr(m, "encode") and hasattr(m, "generator"))]
+    if not models or wrong: raise TypeError(f"model is a {type(wrong[0] if wrong else model).__name__}: give an EncoderDecoder, or a list of them.")
     sizes = [tuple(len(m.weight) for m in model.modules() if isinstance(m, nn.Embedding))[:2] for model in models]
     if len(set(sizes)) > 1: raise ValueError(f"the models have vocabularies of {' and '.join(map(str, sizes))} tokens: an ensemble needs the same ones.")
     return nn.ModuleList(models)
@@ -225,7 +226,7 @@ def _overlooked(attended, mask, coverage):
     price = attended.clamp(1e-9, 1).log()
     return coverage * (price if mask is None else price.masked_fill(~mask, 0)).sum(-1)
 
-# %% ../nbs/40_decoding.ipynb #0b78b483
+# %% ../nbs/40_decoding.ipynb #d8901ae9
 def beam_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -262,7 +263,8 @@ def beam_search(
             ids, path, parent, attended = (_pick(x, live) for x in (ids, path, parent, attended))
             path[..., -1] = total # where fewer live than there are places, an ended one must not go on
             full = limit[going] == ids.size(-1)
-            finished.offer(going, ids, path, total / lp, (full & finished.score[going, 0].isinf())[:, None] & total.isfinite())
+            unfinished = total / lp + (_overlooked(attended, decoder.mask, coverage) if coverage else 0.)
+            finished.offer(going, ids, path, unfinished, (full & finished.score[going, 0].isinf())[:, None] & total.isfinite())
             stay = ~full & (total[:, 0] / length_penalty(limit[going] - 1, alpha) > finished.score[going, -1])
             decoder.select(*_survivors(parent, stay, k))
             going, ids, path, attended = (x[stay] for x in (going, ids, path, attended))

@@ -260,7 +260,7 @@ class ShardedPlan(Sequence):
             self.cut = n, token_batches(pairs.lengths(n), self.data.max_tokens, None if self.seed is None else self.seed + (n << 64))
         return pairs.take(n * pairs.shard + row for row in self.cut[1][i - self.ends[place]])
 
-# %% ../nbs/24_shards.ipynb #2a3de733
+# %% ../nbs/24_shards.ipynb #1c28454d
 class ShardedBatches(TokenBatches):
     "Stored pairs, cut into fresh batches of similar length each epoch, shard by shard."
     def __init__(self,
@@ -282,14 +282,9 @@ class ShardedBatches(TokenBatches):
     def __repr__(self): return super().__repr__().replace("TokenBatches", "ShardedBatches").replace(" pairs", f" pairs in {len(self.sizes)} shards")
 
     @property
-    def facts(self)->dict: # Name -> number or text
-        "What a run that goes on must find as it was."
-        return super().facts | dict(digest=self.pairs.digest)
-
-    @property
-    def sample(self)->tuple: # Small
-        "What several processes compare before they train: the fingerprint stands for all pairs."
-        return self.facts, self.pad
+    def digest(self)->str: # 64 hexadecimal digits
+        "That of the store; no pair is read for it."
+        return self.pairs.digest
 
     def plan(self,
         epoch:int=0, # Number of the epoch, from 0

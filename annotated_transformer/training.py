@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
            'keep_memory', 'hardware', 'made_with', 'nll', 'begun', 'run_folder', 'Progress', 'Run', 'check_settings',
-           'Stopped', 'stop_signals', 'train_epoch', 'check_data', 'rate_of', 'fit']
+           'run_state', 'Stopped', 'stop_signals', 'train_epoch', 'check_data', 'rate_of', 'fit']
 
 # %% ../nbs/34_training.ipynb #44f5c67d
 import csv
@@ -78,7 +78,7 @@ def in_groups(
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
-# %% ../nbs/34_training.ipynb #1866c99f
+# %% ../nbs/34_training.ipynb #e013276e
 def run_epoch(
     data_iter:Iterable[Batch],    # Batches
     model:nn.Module,              # An `EncoderDecoder`
@@ -107,16 +107,18 @@ def run_epoch(
             loss, = world.sum(sum(_one_batch(n, batch, model, loss_compute, norm, training, n == last, world, state) for n, batch in enumerate(group, seen)))
             total, tokens, seen = total + loss, tokens + norm, seen + len(group)
             if training: state.count(world, group)
-            if training: _update(model, optimizer, scheduler, state, clip)
+            if training:
+                with _memory_for(f"update {state.step + 1}", "; the weights may be changed in part, so go on from the last checkpoint"): _update(model, optimizer, scheduler, state, clip)
             if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
             if training and on_update: on_update(loss / max(norm, 1), norm, state)
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
     return total / max(tokens, 1), state
 
-# %% ../nbs/34_training.ipynb #0cced764
+# %% ../nbs/34_training.ipynb #9e3fbea1
 def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
-    with _memory_for(number, batch, state), in_sync(model, last):
+    size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
+    with _memory_for(f"batch {number} (counted from 0; {size})", f"; the weights are those of update {state.step}"), in_sync(model, last):
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         loss, node = loss_compute(out, batch.tgt_y, norm)
         loss = float(loss)
@@ -127,12 +129,11 @@ def _one_batch(number, batch, model, loss_compute, norm, training, last, world, 
     return loss
 
 @contextmanager
-def _memory_for(number, batch, state):
+def _memory_for(what, rest):
     try: yield
     except (RuntimeError, MemoryError) as e:
         if not isinstance(e, (torch.OutOfMemoryError, MemoryError)) and "allocate memory" not in str(e) and "not enough memory" not in str(e): raise # the CPU's allocator has no error of its own
-        size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
-        raise MemoryError(f"batch {number} (counted from 0; {size}) does not fit into memory: lower max_tokens, and raise accum_iter as much; the weights are those of update {state.step}.") from e
+        raise MemoryError(f"{what} does not fit into memory: lower max_tokens, and raise accum_iter as much{rest}.") from e
 
 def _update(model, optimizer, scheduler, state, clip=None):
     learning = [p for p in model.parameters() if p.grad is not None]
@@ -251,7 +252,7 @@ def run_folder(
             for left in out.glob(pattern): shutil.rmtree(left, ignore_errors=True)
         yield
 
-# %% ../nbs/34_training.ipynb #078abf5b
+# %% ../nbs/34_training.ipynb #702d8bf6
 @dataclass
 class Progress:
     "What the epoch under way has come to."
@@ -269,11 +270,12 @@ class Run:
         train:TokenBatches,      # Training pairs
         out=None,                # Folder for log.csv and checkpoints; None: keep nothing
         world:World=World(),     # Who trains; the first one writes
+        facts:dict|None=None,    # What else makes this run this run
     ):
         self.model, self.optimizer, self.config, self.out = model, optimizer, config, None if out is None else Path(out)
         self.world, self.worker = world, Worker(model, optimizer, world)
         self.state, self.so_far, self.history, self.recent = TrainState(), Progress(), [], deque(maxlen=config.average_last)
-        self.settings = asdict(config) | {f"train.{name}": value for name, value in train.facts.items()}
+        self.settings = (facts or {}) | asdict(config) | {f"train.{name}": value for name, value in train.facts.items()}
         self.keep = max(2, config.average_last)
         self.mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.ema)) if config.ema else None
 
@@ -293,7 +295,7 @@ class Run:
         own = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
         self.recent.append({name: own[id(p)] for name, p in self.model.state_dict(keep_vars=True).items()})
 
-# %% ../nbs/34_training.ipynb #bbc95490
+# %% ../nbs/34_training.ipynb #8704c980
 @patch
 def save(self:Run):
     "Write this epoch's checkpoint, then `tidy`."
@@ -312,10 +314,12 @@ def write(self:Run,
 @patch
 def tidy(self:Run):
     "Write the log, and drop the checkpoints no longer needed."
-    with open(self.out/".log.new", "w", newline="", encoding="utf-8") as f:
-        log = csv.DictWriter(f, {name: None for row in self.history for name in row})
-        log.writeheader(); log.writerows(self.history)
-    os.replace(self.out/".log.new", self.out/"log.csv")
+    try:
+        with open(self.out/".log.new", "w", newline="", encoding="utf-8") as f:
+            log = csv.DictWriter(f, {name: None for row in self.history for name in row})
+            log.writeheader(); log.writerows(self.history)
+        os.replace(self.out/".log.new", self.out/"log.csv")
+    except OSError as e: raise OSError(f"{self.out/'log.csv'} could not be written ({e.strerror or e}): free some space, or choose another out; the checkpoint is whole.") from None
     watched = sorted((row for row in self.history if "valid_nll" in row), key=lambda row: row["valid_nll"])
     best = {f"epoch-{row['epoch']:03}" for row in watched[:self.config.keep_best]}
     old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
@@ -323,29 +327,29 @@ def tidy(self:Run):
         gone = folder.with_name(f".{folder.name}.gone")
         os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
 
-# %% ../nbs/34_training.ipynb #9fb33660
+# %% ../nbs/34_training.ipynb #d0d9bcc4
 def check_settings(
     began:dict, # Settings with which the run began
     now:dict,   # Settings with which it is to go on
     free=("epochs", "max_seconds", "save_every", "keep_best"), # These may differ
 )->None:
     "Refuse to go on with other settings than those a run began with, naming the first."
-    for name in sorted(began.keys() | now.keys()):
+    for name in dict.fromkeys((*now, *began)):
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #ccc51a21
+# %% ../nbs/34_training.ipynb #98e43968
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
-    whole = checkpoints(self.out)
+    whole = [folder for folder in checkpoints(self.out) if _sound(folder)]
     for folder in whole[-self.keep:]: self.take(folder, folder == whole[-1]); self.remember()
     unfinished = self.out/"unfinished"
     if unfinished.is_dir():
-        try: follows = read_state(check_checkpoint(unfinished))["history"] == self.history
+        try: check_checkpoint(unfinished)
         except (ValueError, OSError) as e: warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
         else:
-            if follows: self.take(unfinished)
+            if _sound(unfinished) and run_state(unfinished)[0]["history"] == self.history: self.take(unfinished)
     self.world.agree("checkpoint", (self.settings, self.history, self.state, self.so_far))
     if not self.world.first: return
     for damaged in set(epoch_folders(self.out)) - set(whole):
@@ -360,11 +364,28 @@ def take(self:Run,
     moments:bool=True, # Those of the optimiser as well?
 ):
     "Become what a checkpoint holds."
-    state, settings = load_checkpoint(folder, self.model, self.optimizer if moments else None), self.settings
+    state, counters, so_far = run_state(folder)
     free = {"max_seconds", "save_every", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
-    check_settings(asdict(TrainingConfig()) | state["settings"], settings, free) # an older version had no choice where it noted none
-    if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(state["train_state"]["step"])
-    self.state, self.so_far, self.history = TrainState(**state["train_state"]), Progress(**state.get("so_far", {})), state["history"]
+    check_settings(self.settings | asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
+    load_checkpoint(folder, self.model, self.optimizer if moments else None)
+    if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(counters.step)
+    self.state, self.so_far, self.history = counters, so_far, state["history"]
+
+def run_state(
+    folder, # A checkpoint, its manifest checked
+)->tuple[dict, TrainState, Progress]: # All that is not tensors, and of it the counters
+    "What a training noted in its checkpoint; anything else is refused."
+    state = read_state(folder)
+    try:
+        counters, so_far = TrainState(**state["train_state"]), Progress(**state.get("so_far", {}))
+        numbers = [*vars(counters).values(), *vars(so_far).values(), *(row["seconds"] for row in state["history"])]
+        if not all(isinstance(n, (int, float)) for n in numbers) or not isinstance(state["settings"], dict): raise TypeError
+    except (LookupError, TypeError): raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: restore it from a copy.") from None
+    return state, counters, so_far
+
+def _sound(folder):
+    try: return bool(run_state(folder))
+    except ValueError as e: warnings.warn(f"{folder} is passed over: {e}", stacklevel=3)
 
 # %% ../nbs/34_training.ipynb #4c0f93f7
 @patch
@@ -457,7 +478,7 @@ def train_epoch(
     run.so_far = Progress()
     return row
 
-# %% ../nbs/34_training.ipynb #e8156ec2
+# %% ../nbs/34_training.ipynb #c56360de
 def check_data(
     train, valid, # What `fit` is to train on and to watch
     config,       # How
@@ -474,7 +495,7 @@ def check_data(
     world = current_world()
     world.batches_each(config.accum_iter)
     if out is None and world.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("out=None keeps no checkpoint from which a restarted process could go on: give out, or --max-restarts 0.")
-    world.agree("data or configuration", (config, train.sample, (valid or train).sample))
+    world.agree("data or configuration", (config, train.facts, (valid or train).facts))
     return world
 
 # %% ../nbs/34_training.ipynb #816e7830
@@ -491,7 +512,7 @@ def rate_of(
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.factor if peak is None else 1., warmup, total, peak)
 
-# %% ../nbs/34_training.ipynb #87620d4f
+# %% ../nbs/34_training.ipynb #e65e33fe
 def fit(
     model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
     train:TokenBatches,        # Training pairs
@@ -503,6 +524,7 @@ def fit(
     progress:bool=True,        # Show a bar?
     on_epoch:Callable|None=None, # Called with the row of each epoch, after its checkpoint, by the first process
     shard:bool=False,          # Cut the model in pieces, one for each process, see `Shards`
+    facts:dict|None=None,      # What else makes this run this run: whoever resumes it must give the same
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train with the paper's optimiser and schedule; asked to stop, it finishes its update, keeps it and raises `Stopped`."
     from tqdm import tqdm
@@ -511,7 +533,7 @@ def fit(
     if torch.device(device).type == "cpu": keep_memory()
     shard = shard and world.size > 1
     if not shard: model.to(device)
-    run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out, world)
+    run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out, world, facts)
     with run_folder(out, resume) if world.first else nullcontext():
         run.start(resume, device, shard)
         schedule = scheduler(run.worker.optimizer, rate_of(model, train, config), run.state.step)

@@ -4,10 +4,9 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'pairs_digest', 'same_run', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card',
-           'read_config']
+           'pairs_digest', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
-# %% ../nbs/42_translator.ipynb #df3225f6
+# %% ../nbs/42_translator.ipynb #c23160ad
 import copy
 import hashlib
 import json
@@ -26,7 +25,7 @@ from torch import Tensor, nn
 
 from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
-from .config import TrainingConfig, TransformerConfig, check_choice, check_known, check_number, preset, shown
+from .config import TrainingConfig, TransformerConfig, check_choice, check_complete, check_number, preset, shown
 from .corpora import languages
 from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
@@ -153,30 +152,7 @@ def pairs_digest(
     for two in pairs: digest.update(repr(two).encode())
     return digest.hexdigest()
 
-# %% ../nbs/42_translator.ipynb #1d2f3219
-def same_run(
-    facts:dict,    # What makes a run this run; anything that JSON can hold
-    out,           # Folder of the run; None: nothing is kept
-    resume:bool,   # Is an earlier run to go on?
-    on_epoch=None, # Called after each epoch as well
-):                 # -> function to call after each epoch
-    "Refuse to resume a run of something else; note in `run.json` what this one is."
-    if out is None: return on_epoch
-    note = Path(out)/"run.json"
-    if resume and note.is_file():
-        before = json.loads(note.read_text(encoding="utf-8"))
-        other = [name for name in facts if facts[name] != before.get(name)]
-        if other: raise ValueError(f"{out} holds a run with another {' and '.join(other)}: resume it with the same, or choose another out.")
-    text = json.dumps(facts, indent=2) + "\n"
-    def after(row):
-        if not note.is_file() or note.read_bytes() != text.encode(): # written beside and renamed: a crash must not leave half of it
-            part = note.with_name(".run.json.new")
-            part.write_text(text, encoding="utf-8", newline="\n")
-            os.replace(part, note)
-        if on_epoch: on_epoch(row)
-    return after
-
-# %% ../nbs/42_translator.ipynb #7e5ad88e
+# %% ../nbs/42_translator.ipynb #5c6ba327
 @patch(cls_method=True)
 def fit(cls:Translator,
     train:Iterable[tuple[str, str]],             # Training pairs (source, target)
@@ -195,17 +171,16 @@ def fit(cls:Translator,
     both = train_tokenizers(train, tokenizer, vocab_size, pair)
     batches = training_batches(train, both, training, training.seed)
     watched = valid and training_batches(valid, both, training, name="valid")
-    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, model=asdict(config), seed=training.seed, data=pairs_digest(train))
-    kwargs["on_epoch"] = same_run(facts, kwargs.get("out"), kwargs.get("resume", False), kwargs.get("on_epoch"))
+    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=pairs_digest(train))
     torch.manual_seed(training.seed)
-    about = dict(facts, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
+    about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
     translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
-    about["history"] = train_model(translator.model, batches, watched, training, **kwargs)
+    about["history"] = train_model(translator.model, batches, watched, training, **kwargs, facts=facts | {f"model.{name}": value for name, value in asdict(config).items()})
     translator.device = best_device(kwargs.get("device")) # where a model in pieces has become whole
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
     return translator
 
-# %% ../nbs/42_translator.ipynb #3a40e770
+# %% ../nbs/42_translator.ipynb #079212ab
 @dataclass(frozen=True)
 class Candidate:
     "One of the answers to a text."
@@ -217,6 +192,7 @@ def allied(self:Translator,
     others:Sequence, # Translators
 )->list[nn.Module]:  # This one's model, and theirs
     "The models of an ensemble, which has to be of one vocabulary and on one device."
+    if not isinstance(others, Sequence): raise TypeError(f"together is a {type(others).__name__}: give a list of Translators.")
     known = lambda one: [(t.kind, t.state()) for t in (one.src_tokenizer, one.tgt_tokenizer)]
     for n, other in enumerate(others):
         if not isinstance(other, Translator): raise TypeError(f"together[{n}] is a {type(other).__name__}: give Translators.")
@@ -224,7 +200,7 @@ def allied(self:Translator,
         if torch.device(other.device) != torch.device(self.device): raise ValueError(f"together[{n}] is on {other.device}, this one on {self.device}: load both on one device.")
     return [self.model, *(other.model for other in others)]
 
-# %% ../nbs/42_translator.ipynb #90beebdd
+# %% ../nbs/42_translator.ipynb #297e9dbe
 @patch
 def translate(self:Translator,
     texts:str|Iterable[str], # One text, or any number of them
@@ -239,7 +215,9 @@ def translate(self:Translator,
     "Translate; one string gives one string, many give an iterator that reads as it goes."
     check_number("beam", beam, 1, 1000, whole=True)
     check_number("alpha", alpha, high=10)
-    if n_best is not None: check_number("n_best", n_best, 1, beam, whole=True)
+    if n_best is not None: check_number("n_best", n_best, 1, whole=True)
+    if n_best and n_best > beam: raise ValueError(f"n_best={n_best} answers are more than beam={beam} hypotheses: widen the beam, or ask for fewer.")
+    for name in wishes: check_choice("wish", name, ("min_len", "no_repeat", "coverage"))
     models, search = self.allied(together), partial(beam_search, beam=beam, alpha=alpha, n_best=n_best or 1, **wishes)
     def answer(src, mask, limits, numbers):
         if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in found] for found in search(models, src, mask, limits, BOS, EOS)]
@@ -352,7 +330,7 @@ def score(self:Translator,
         for i, total in zip(rows, forced_logp(self.model, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
     return out
 
-# %% ../nbs/42_translator.ipynb #781b21da
+# %% ../nbs/42_translator.ipynb #57ff4a81
 class PackedLinear(nn.Linear):
     "A linear map that keeps its weights, in bfloat16 on a CPU, in the order in which oneDNN multiplies them."
     packed = stamp = None
@@ -360,10 +338,11 @@ class PackedLinear(nn.Linear):
     def forward(self,
         x:Tensor, # Vectors `(..., D)`
     )->Tensor:    # Their images
-        "The same as `nn.Linear`; without gradients the weights are put in order once."
-        if torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype != torch.bfloat16 or not x.numel(): return super().forward(x)
-        stamp = self.weight.data_ptr(), self.weight._version
-        if stamp != self.stamp: self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(self.weight), stamp
+        "The same as `nn.Linear`; without gradients the weights are put in order once. A change made through `.data` is not seen."
+        w, kinds = self.weight, (x.device.type, x.dtype, self.weight.dtype)
+        if torch.is_grad_enabled() or kinds != ("cpu", torch.bfloat16, torch.bfloat16) or w.is_inference() or not x.numel() or x.size(-1) != self.in_features: return super().forward(x)
+        if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
+            self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
 
     def __getstate__(self): return self.__dict__ | dict(packed=None, stamp=None) # no copy can be made of packed weights
@@ -443,7 +422,7 @@ def save_pretrained(self:Translator,
         (new/"README.md").write_text(model_card(self), encoding="utf-8")
     return Path(folder)
 
-# %% ../nbs/42_translator.ipynb #6aa0d97c
+# %% ../nbs/42_translator.ipynb #883fb63b
 def read_config(
     folder,   # A folder of `save_pretrained`, its manifest checked
 )->tuple[TransformerConfig, bool, dict]: # How to build the model; is the vocabulary joint?; what is known about it
@@ -454,7 +433,7 @@ def read_config(
     except (ValueError, RecursionError): kept = None
     parts = [kept.get(name) for name in ("model", "joint", "about")] if isinstance(kept, dict) else []
     if list(map(type, parts)) != [dict, bool, dict]: raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
-    return TransformerConfig(**check_known(parts[0], TransformerConfig)), *parts[1:]
+    return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
 # %% ../nbs/42_translator.ipynb #95e4a8c6
 @patch(cls_method=True)
