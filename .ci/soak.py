@@ -194,7 +194,7 @@ def kill(n, seed, work, minutes):
     finished(at_train(data, fresh(work/'whole')/'model', False))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: killed_run(number, data, fresh(work/'killed'), target, dice, length))
-    return judged(runs)
+    return judged(runs) | dict(checkpoints_lost=sum(run.get('lost', 0) for run in runs))
 
 def repeated(n, seed, target, progress, run):
     "n runs, each with dice of its own; what an earlier start has done stands in a file"
@@ -209,7 +209,7 @@ def repeated(n, seed, target, progress, run):
 
 def judged(runs):
     good = [run for run in runs if run.get('same') and not run.get('lost') and not run['litter']]
-    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), **(dict(checkpoints_lost=sum(run.get('lost', 0) for run in runs)) if any('lost' in run for run in runs) else {}), failed=[run for run in runs if run not in good])
+    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), failed=[run for run in runs if run not in good])
 
 def children(pid):
     try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]

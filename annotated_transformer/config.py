@@ -46,7 +46,7 @@ def check_choice(
     if not any(type(value) is type(option) and value == option for option in options):
         raise ValueError(f"{name}={shown(value)} is unknown: choose from {', '.join(map(repr, options))}.")
 
-# %% ../nbs/00_config.ipynb #09507ef8
+# %% ../nbs/00_config.ipynb #b32463f1
 def check_known(
     given:dict,   # Settings by name
     cls:type,     # Dataclass that says which names exist
@@ -65,7 +65,8 @@ def check_complete(
     cls:type,     # Dataclass whose fields they must be, all of them
 )->dict:          # The same settings
     "Refuse settings of a file that are unknown, or not all there."
-    absent = [f.name for f in fields(cls) if f.name not in check_known(given, cls)]
+    check_known(given, cls)
+    absent = [f.name for f in fields(cls) if f.name not in given]
     if absent: raise ValueError(f"{absent[0]!r} is missing among the settings of a {cls.__name__}: add it, or write the file anew.")
     return given
 

@@ -226,7 +226,7 @@ def _overlooked(attended, mask, coverage):
     price = attended.clamp(1e-9, 1).log()
     return coverage * (price if mask is None else price.masked_fill(~mask, 0)).sum(-1)
 
-# %% ../nbs/40_decoding.ipynb #d8901ae9
+# %% ../nbs/40_decoding.ipynb #b603a1c6
 def beam_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -263,7 +263,7 @@ def beam_search(
             ids, path, parent, attended = (_pick(x, live) for x in (ids, path, parent, attended))
             path[..., -1] = total # where fewer live than there are places, an ended one must not go on
             full = limit[going] == ids.size(-1)
-            unfinished = total / lp + (_overlooked(attended, decoder.mask, coverage) if coverage else 0.)
+            unfinished = total / lp + (_pick(price, live) if coverage else 0.)
             finished.offer(going, ids, path, unfinished, (full & finished.score[going, 0].isinf())[:, None] & total.isfinite())
             stay = ~full & (total[:, 0] / length_penalty(limit[going] - 1, alpha) > finished.score[going, -1])
             decoder.select(*_survivors(parent, stay, k))

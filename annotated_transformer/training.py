@@ -338,7 +338,7 @@ def check_settings(
         if name not in free and began.get(name) != now.get(name):
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
-# %% ../nbs/34_training.ipynb #98e43968
+# %% ../nbs/34_training.ipynb #20d5412c
 @patch
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
@@ -346,10 +346,10 @@ def resume(self:Run):
     for folder in whole[-self.keep:]: self.take(folder, folder == whole[-1]); self.remember()
     unfinished = self.out/"unfinished"
     if unfinished.is_dir():
-        try: check_checkpoint(unfinished)
+        try: follows = run_state(check_checkpoint(unfinished))[0]["history"] == self.history
         except (ValueError, OSError) as e: warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
         else:
-            if _sound(unfinished) and run_state(unfinished)[0]["history"] == self.history: self.take(unfinished)
+            if follows: self.take(unfinished)
     self.world.agree("checkpoint", (self.settings, self.history, self.state, self.so_far))
     if not self.world.first: return
     for damaged in set(epoch_folders(self.out)) - set(whole):
