@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['masked_softmax', 'attention', 'Dropout', 'additive_attention', 'split_heads', 'join_heads', 'fused_attention',
-           'joint_maps', 'joint_linear', 'KVCache', 'MultiHeadedAttention', 'record_attention', 'get_encoder',
+           'joint_linear', 'joint_map', 'KVCache', 'MultiHeadedAttention', 'record_attention', 'get_encoder',
            'get_decoder_self', 'get_decoder_src']
 
 # %% ../nbs/11_attention.ipynb #f50099a9
@@ -126,20 +126,26 @@ def fused_attention(
     return F.scaled_dot_product_attention(q, k, v, mask, p)
 
 # %% ../nbs/11_attention.ipynb #f693153d
-def joint_maps(
-    *maps:nn.Linear,  # Maps of the same vectors, with biases or all without
-)->tuple[Tensor, Tensor|None]: # Weight and bias of all of them
-    "Several linear maps laid side by side."
+def _side_by_side(maps):
+    "Weight and bias of several linear maps, laid side by side."
     if len({m.bias is None for m in maps}) != 1: raise ValueError(f"maps are {len(maps)}, some with a bias and some without: give at least one, all alike.")
     return torch.cat([m.weight for m in maps]), None if maps[0].bias is None else torch.cat([m.bias for m in maps])
 
 def joint_linear(
     x:Tensor,         # Vectors `(..., D)`
     *maps:nn.Linear,  # Maps of D, with biases or all without
-    joint=None,       # Their `joint_maps`, where those are known already
 )->tuple[Tensor, ...]: # What each of them makes of x
     "Several linear maps of the same vectors in one product."
-    return F.linear(x, *(joint or joint_maps(*maps))).split([m.out_features for m in maps], -1)
+    return F.linear(x, *_side_by_side(maps)).split([m.out_features for m in maps], -1)
+
+def joint_map(
+    *maps:nn.Linear, # Maps of the same vectors, with biases or all without
+)->nn.Linear:        # Of the kind of the first; without gradients, and it does not follow what becomes of the maps
+    "One linear map in place of several, for many uses with the same weights."
+    weight, bias = _side_by_side(maps)
+    joint = type(maps[0])(weight.size(1), len(weight), bias is not None, device="meta")
+    joint.weight, joint.bias = (None if part is None else nn.Parameter(part.detach(), requires_grad=False) for part in (weight, bias))
+    return joint
 
 # %% ../nbs/11_attention.ipynb #84ab25af
 class KVCache:
@@ -241,8 +247,8 @@ class MultiHeadedAttention(nn.Module):
         "Queries of the newest positions, keys and values of all."
         if query is key: # the matrices are laid side by side once, as a step is a small product
             maps = self.W_q, self.W_k, self.W_v
-            cache.joint = cache.joint or joint_maps(*maps)
-            q, k, v = (split_heads(x, self.h) for x in joint_linear(query, *maps, joint=cache.joint))
+            cache.joint = cache.joint or joint_map(*maps)
+            q, k, v = (split_heads(x, self.h) for x in cache.joint(query).split([m.out_features for m in maps], -1))
             return q, *cache.append(k, v)
         if not cache.length: cache.append(*(split_heads(x, self.h) for x in self._project(query, key, value)[1:]))
         return split_heads(self.W_q(query.reshape(cache.rows, -1, self.d_model)), self.h), *cache.filled()

@@ -248,13 +248,17 @@ def _state_for(optimizer, path):
     except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as e:
         raise ValueError(f"{path} is damaged, or no state of an optimizer ({shown(e)}): restore it from a copy.") from None
     mine = optimizer.state_dict()["param_groups"]
-    if (kind, sizes) != (type(optimizer).__name__, [len(group["params"]) for group in mine]) or not _moments_fit(optimizer, state):
+    if (kind, sizes) != (type(optimizer).__name__, [len(group["params"]) for group in mine]) or not _moments_fit(optimizer, state, mine):
         raise ValueError(f"{path} is the state of another optimizer ({kind}): make it as it was made for the saved run.")
+    for n, (group, like) in enumerate(zip(groups, mine)):
+        if missing := sorted(set(like) - set(group)): raise ValueError(f"{path} lacks the setting {missing[0]} of group {n}: restore it from a copy.")
     for group, like in zip(groups, mine): group.update({k: tuple(v) for k, v in group.items() if isinstance(like.get(k), tuple)})
     return dict(state=state, param_groups=groups)
 
-def _moments_fit(optimizer, state):
+def _moments_fit(optimizer, state, groups):
+    "Have all moments the shapes of their parameters, and all parameters of a group that have any the same ones?"
     shapes = dict(enumerate(p.shape for group in optimizer.param_groups for p in group["params"]))
+    if any(len({frozenset(state[i]) for i in group["params"] if i in state}) > 1 for group in groups): return False
     try: return all(torch.broadcast_shapes(value.shape, shapes[i]) == shapes[i] for i, of in state.items() for value in of.values())
     except (KeyError, RuntimeError): return False
 

@@ -153,6 +153,7 @@ def train(
     resume:bool=False,    # Go on from the newest checkpoint
     overwrite:bool=False, # Replace an earlier run in <out>
     half:bool=False,      # Store the weights as float16: half the size
+    store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory (default: they are held in memory)
     shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one
     set:str=None,         # Any other settings, as in "clip=1 consistency=5 inner_dropout=0"
 ):
@@ -161,6 +162,7 @@ def train(
     with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished update"), join_world(device) as world:
         if not resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--max-restarts needs --resume: a restart goes on with what an earlier start has saved; where nothing is saved, a new run begins.")
         with world.first_one_first():
+            if minutes is not None: check_number("minutes", minutes)
             model, training, size = recipe(data, preset, tokenizer, set, epochs=epochs, max_seconds=minutes and 60 * minutes, precision=precision, seed=seed)
             world.batches_each(training.accum_iter)
             check_number("show", show, whole=True)
@@ -168,7 +170,7 @@ def train(
             learn, watch, test = load_parts(data, pair)
             if overwrite and world.first: forget_run(folder)
         how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
-        translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, **how)
+        translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)
         if not world.first: return
         print(Speed(**translator.about["speed"]), flush=True)
         if half: translator.model.half().float() # what is stored is what is scored

@@ -5,15 +5,17 @@
 # %% auto #0
 __all__ = ['MAX_LINE', 'MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'CORPORA', 'read_lines', 'parallel_files',
            'tsv_pairs', 'jsonl_pairs', 'languages', 'read_pairs', 'Filtered', 'filter_pairs', 'fetch', 'multi30k',
-           'have_multi30k', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'split_pairs', 'load_corpus',
-           'length_counts']
+           'have_multi30k', 'hub_library', 'HubPairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'split_pairs',
+           'load_corpus', 'length_counts']
 
 # %% ../nbs/22_corpora.ipynb #fcfc45a4
 import codecs, gzip, hashlib, heapq, io, json, os, re, warnings, zlib
 from collections import Counter
+from functools import partial
+from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, NamedTuple
+from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
 from .pocket import pocket_pairs
 
@@ -123,21 +125,29 @@ class Filtered(NamedTuple):
     kept:list[tuple[str, str]] # The pairs that stay, in their order
     dropped:dict[str, int]     # Number of dropped pairs by reason: `short`, `long`, `ratio`
 
+def _words(sentence): return len(sentence.split())
+
+def _doubt(src, tgt, min_len, max_len, max_ratio, count=_words):
+    "Why a pair should go, or None."
+    low, high = sorted((count(src), count(tgt)))
+    return "short" if low < min_len else "long" if high > max_len else "ratio" if high > max_ratio * max(low, 1) else None
+
+def _check_limits(min_len, max_len, max_ratio):
+    if not (0 <= min_len <= max_len and max_ratio >= 1):
+        raise ValueError(f"min_len={min_len}, max_len={max_len}, max_ratio={max_ratio} keep nothing: need 0 <= min_len <= max_len and max_ratio >= 1.")
+
 def filter_pairs(
     pairs:Iterable[tuple[str, str]], # Pairs of source and target
     min_len:int=1,                   # Fewest words of a side; 1 drops empty sides
     max_len:int=150,                 # Most words of a side
     max_ratio:float=2.0,             # Most words of the longer side for each word of the shorter
-    count:Callable[[str], int]=lambda s: len(s.split()), # Length of a sentence
+    count:Callable[[str], int]=_words, # Length of a sentence
 )->Filtered:                         # (kept, dropped by reason)
     "Leave out pairs that are empty, overlong or of very unlike lengths."
-    if not (0 <= min_len <= max_len and max_ratio >= 1):
-        raise ValueError(f"min_len={min_len}, max_len={max_len}, max_ratio={max_ratio} keep nothing: need 0 <= min_len <= max_len and max_ratio >= 1.")
+    _check_limits(min_len, max_len, max_ratio)
     kept, dropped = [], Counter(short=0, long=0, ratio=0)
     for src, tgt in pairs:
-        low, high = sorted((count(src), count(tgt)))
-        why = "short" if low < min_len else "long" if high > max_len else "ratio" if high > max_ratio * max(low, 1) else None
-        if why: dropped[why] += 1
+        if why := _doubt(src, tgt, min_len, max_len, max_ratio, count): dropped[why] += 1
         else: kept.append((src, tgt))
     return Filtered(kept, dict(dropped))
 
@@ -211,29 +221,69 @@ def have_multi30k()->bool: # Whether `$MULTI30K` names a folder
     return False
 
 # %% ../nbs/22_corpora.ipynb #1779b253
+def hub_library():
+    "The library `datasets`, which is an extra; it counts nobody unless told to."
+    for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items(): os.environ.setdefault(name, value) # read when the library is imported
+    try: return import_module("datasets")
+    except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
+
+def _stays(row, src, tgt, limits): return not _doubt(row[src], row[tgt], *limits)
+
+class HubPairs(Sequence):
+    "Pairs that stay on disk."
+    def __init__(self,
+        rows,              # A `datasets.Dataset` with a column `translation`
+        pair:str="de-en",  # Languages, source first
+    ):
+        self.rows, self.pair, (self.src, self.tgt) = rows, pair, languages(pair)
+        known = rows[0].get("translation") if len(rows) else {self.src, self.tgt}
+        if not (isinstance(known, dict | set) and {self.src, self.tgt} <= set(known)):
+            raise ValueError(f"pair={pair!r} is not in this collection, whose rows hold {sorted(known) if isinstance(known, dict) else sorted(rows.column_names)}: pick two languages that it has.")
+
+    def __len__(self): return len(self.rows)
+
+    def __repr__(self): return f"HubPairs({len(self)} pairs, {self.pair})"
+
+    def __getitem__(self, i):
+        if isinstance(i, slice): return HubPairs(self.rows.select(range(len(self))[i]), self.pair)
+        row = self.rows[range(len(self))[i]]["translation"]
+        return row[self.src], row[self.tgt]
+
+    def __iter__(self):
+        for some in self.rows.iter(1000):
+            for row in some["translation"]: yield row[self.src], row[self.tgt]
+
+    def filter(self,
+        min_len:int=3,       # Fewest words of a side
+        max_len:int=150,     # Most words of a side
+        max_ratio:float=2.0, # Most words of the longer side for each word of the shorter
+    )->"HubPairs":           # Those that stay
+        "What `filter_pairs` would keep."
+        _check_limits(min_len, max_len, max_ratio)
+        return HubPairs(self.rows.filter(partial(_stays, src=self.src, tgt=self.tgt, limits=(min_len, max_len, max_ratio)), input_columns="translation"), self.pair)
+
 def hub_pairs(
     path:str,                  # Name of the collection, e.g. `wmt/wmt14`
     *args,                     # Passed on: name of the configuration
     pair:str="de-en",          # Languages, source first
     split:str="train",         # `train`, `valid`, `test`, or a slice such as `train[:1000]`
     **kwargs,                  # Passed on to `datasets.load_dataset`
-)->list[tuple[str, str]]:      # The pairs
+)->HubPairs:                   # The pairs
     "Pairs from a translation collection of the Hugging Face hub."
-    src, tgt = languages(pair)
-    for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items(): os.environ.setdefault(name, value) # read when the library is imported
-    try: from datasets import load_dataset
-    except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
+    languages(pair)
+    library = hub_library()
+    if kwargs.get("streaming"): raise ValueError("streaming=True gives pairs that cannot be counted: leave it out, the pairs stay on disk without it too.")
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
     fix = "it is not kept on this machine and HF_HUB_OFFLINE is set: load it once without" if offline else f"check the network, the pair {pair} and the split {split}"
-    try: rows = load_dataset(path, *args, split=re.sub(r"^(valid|val|dev)\b", "validation", split), **kwargs)
+    try: rows = library.load_dataset(path, *args, split=re.sub(r"^(valid|val|dev)\b", "validation", split), **kwargs)
     except Exception as e: raise ConnectionError(f"{path} could not be loaded ({' '.join(str(e).split())}): {fix}.") from e
-    return [(row["translation"][src], row["translation"][tgt]) for row in rows]
+    return HubPairs(rows, pair)
 
 # %% ../nbs/22_corpora.ipynb #9bae8d1f
 def wmt14(
     split:str="train",         # `train`, `valid`, `test`, or a slice such as `train[:1000]`
     pair:str="de-en",          # Languages, source first; one of them `en`
-)->list[tuple[str, str]]:      # The pairs
+)->HubPairs:                   # The pairs
     "WMT 2014, the paper's training data (§5.1)."
     other = [lang for lang in languages(pair) if lang != "en"]
     if len(other) != 1: raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`, as in `en-de` or `en-fr`.")
@@ -242,7 +292,7 @@ def wmt14(
 def iwslt14(
     split:str="train",         # `train`, `valid` or `test`
     pair:str="de-en",          # `de-en` or `en-de`
-)->list[tuple[str, str]]:      # The pairs
+)->HubPairs:                   # The pairs
     "IWSLT 2014 German-English: transcripts of talks."
     if sorted(languages(pair)) != ["de", "en"]: raise ValueError(f"pair={pair!r} is not in this copy of IWSLT 2014: pick de-en or en-de.")
     files = {part: f"de-en/{part}/*.parquet" for part in ("train", "validation", "test")}
@@ -251,13 +301,13 @@ def iwslt14(
 def opus_books(
     pair:str="de-en",          # Languages, source first
     split:str="train",         # The only part there is, or a slice such as `train[:1000]`
-)->list[tuple[str, str]]:      # The pairs
+)->HubPairs:                   # The pairs
     "OPUS Books: aligned novels, in one part."
     return hub_pairs("Helsinki-NLP/opus_books", "-".join(sorted(languages(pair))), pair=pair, split=split)
 
 # %% ../nbs/22_corpora.ipynb #5ade1880
 def split_pairs(
-    pairs:list[tuple[str, str]], # The whole corpus
+    pairs:Sequence[tuple[str, str]], # The whole corpus
     split:str="train",           # `train`, `valid` or `test`
     seed:int=0,                  # Another seed, another choice
 )->list[tuple[str, str]]:        # The part, in the order of the corpus
@@ -292,16 +342,25 @@ def _pocket(split, pair):
     "The embedded corpus at its usual sizes."
     return [(p.src, p.tgt) for p in pocket_pairs(30_000 if split == "train" else 1_000, split=split, pair=pair)]
 
+def _clean(name, pairs, split):
+    "Pairs to train on without the doubtful ones; other parts as they are, in a list."
+    if not split.startswith("train"): return list(pairs)
+    kept = pairs.filter() if isinstance(pairs, HubPairs) else filter_pairs(pairs, min_len=3).kept
+    if lost := len(pairs) - len(kept): warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out, with fewer than 3 or more than 150 words on a side, or one side twice as long as the other.", stacklevel=3)
+    return kept
+
 CORPORA = { # name: how to get a part of it
-    "pocket": _pocket, "multi30k": multi30k, "iwslt14": iwslt14, "wmt14": wmt14,
-    "opus_books": lambda split, pair: split_pairs(opus_books(pair), split)}
+    "pocket": _pocket, "multi30k": multi30k,
+    "iwslt14": lambda split, pair: _clean("iwslt14", iwslt14(split, pair), split),
+    "wmt14": lambda split, pair: _clean("wmt14", wmt14(split, pair), split),
+    "opus_books": lambda split, pair: _clean("opus_books", split_pairs(opus_books(pair), split), split)}
 
 def load_corpus(
     data:str|os.PathLike="pocket", # `pocket`, `multi30k`, `iwslt14`, `wmt14`, `opus_books`, or a path
     split:str="train",             # `train`, `valid`, `test`, or another part that the corpus has
     pair:str="de-en",              # Languages, source first
-)->list[tuple[str, str]]:          # The pairs
-    "Pairs of a named corpus, a folder or a file."
+)->Sequence[tuple[str, str]]:      # The pairs: a list, or those of the hub on disk
+    "Pairs of a named corpus, a folder or a file; those to train on from the hub without doubtful ones."
     languages(pair)
     if not isinstance(data, (str, os.PathLike)): raise TypeError(f"data={data!r} is no corpus: give a name ({', '.join(CORPORA)}) or a path.")
     if split in ("val", "validation", "dev"): split = "valid"

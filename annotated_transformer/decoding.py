@@ -78,6 +78,17 @@ class IncrementalDecoder:
         causal = None if new == 1 and cache.length else subsequent_mask(ids.size(1), ids.device) # one position has no future to hide
         return model.generator.logits(model.decode(memory, self.mask, ids, causal, cache)[:, -1]).float()
 
+# %% ../nbs/40_decoding.ipynb #b84dab35
+def _top(x, n, block=64):
+    "The `n` largest numbers of each row, largest first, and their places: `topk`, in the `n` blocks with the largest maxima."
+    blocks = x.size(1) // block
+    if blocks < 4 * n: return x.topk(min(n, x.size(1)))
+    best = x[:, :blocks * block].unflatten(1, (blocks, block)).amax(-1).topk(n).indices
+    rest = torch.arange(blocks * block, x.size(1), device=x.device).expand(len(x), -1) # too few for a block
+    places = torch.cat([(best[..., None] * block + torch.arange(block, device=x.device)).flatten(1), rest], 1)
+    top, which = x.gather(1, places).topk(n)
+    return top, places.gather(1, which)
+
 # %% ../nbs/40_decoding.ipynb #103162bf
 def greedy_decode(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
@@ -89,7 +100,7 @@ def greedy_decode(
     pad:int=2,                # Id of `<blank>`: fills rows that have ended
 )->Tensor:                    # Ids `(B, <= max_len)`; each row begins with the start symbol
     "Take the most likely token at every step; rows that have ended leave the batch (§3.1)."
-    return _write(model, src, src_mask, max_len, start_symbol, end_symbol, pad, lambda scores, rows: scores.max(-1).indices) # the same as argmax, in half the time
+    return _write(model, src, src_mask, max_len, start_symbol, end_symbol, pad, lambda scores, rows: _top(scores, 1)[1][:, 0])
 
 def _write(model, src, src_mask, max_len, start_symbol, end_symbol, pad, choose):
     "One token after the other, each chosen from the scores `(R, V)` of the rows `(R,)` still being written."
@@ -154,16 +165,6 @@ class Hypothesis:
     logp:list[float]  # Log-probability of each token, nats
 
 # %% ../nbs/40_decoding.ipynb #44071ff9
-def _top(x, n, block=64):
-    "The `n` largest numbers of each row, largest first, and their places: `topk`, in the `n` blocks with the largest maxima."
-    blocks = x.size(1) // block
-    if blocks < 4 * n: return x.topk(min(n, x.size(1)))
-    best = x[:, :blocks * block].unflatten(1, (blocks, block)).amax(-1).topk(n).indices
-    rest = torch.arange(blocks * block, x.size(1), device=x.device).expand(len(x), -1) # too few for a block
-    places = torch.cat([(best[..., None] * block + torch.arange(block, device=x.device)).flatten(1), rest], 1)
-    top, which = x.gather(1, places).topk(n)
-    return top, places.gather(1, which)
-
 def _pick(x, which):
     "Along the second axis of `x (R, k, ...)`: the entries `which (R, c)`."
     return x.gather(1, which[(...,) + (None,) * (x.dim() - 2)].expand(-1, -1, *x.shape[2:]))

@@ -116,6 +116,7 @@ def announced_world(
     for name in (*names.values(), "MASTER_ADDR", "MASTER_PORT"):
         if name not in os.environ: raise ValueError(f"WORLD_SIZE={os.environ['WORLD_SIZE']} is set but {name} is not: start with torchrun, or unset WORLD_SIZE.")
     rank, size, local = (int_of(name) for name in names.values())
+    if not 0 <= rank < size: raise ValueError(f"RANK={rank} in the environment is none of the WORLD_SIZE={size} processes, which count from 0: start with torchrun, or unset both.")
     kind = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")).type
     backend = dict(cpu="gloo", cuda="cpu:gloo,cuda:nccl").get(kind)
     if backend is None: raise ValueError(f"device={shown(device)} has no backend for several processes: use 'cpu' or 'cuda', or start one process.")

@@ -23,6 +23,7 @@ from fastcore.basics import patch
 
 from .batching import TokenBatches, token_batches
 from .config import check_number, shown
+from .corpora import hub_library
 
 # %% ../nbs/24_shards.ipynb #dd277e15
 def _columns(pairs, first=0):
@@ -54,13 +55,6 @@ def _write_shard(sides, path):
 
 def _fingerprint(path):
     with open(path, "rb") as file: return hashlib.file_digest(file, "sha256").hexdigest()
-
-# %% ../nbs/24_shards.ipynb #788f5ccc
-def _datasets():
-    "The library, which is an extra; it counts nobody unless told to."
-    for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items(): os.environ.setdefault(name, value) # read when the library is imported
-    try: return import_module("datasets")
-    except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
 
 # %% ../nbs/24_shards.ipynb #aec86a16
 def _seal(facts): return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -119,7 +113,7 @@ def columns(self:StoredPairs,
     file = _file(self.folder, n)
     if n not in self.compared and _fingerprint(file) != self.prints[n]: raise ValueError(f"{file} is not what was stored: remove {self.folder} and store the pairs again.")
     self.compared.add(n)
-    table = _datasets().Dataset.from_file(str(file)).with_format("arrow")[:]
+    table = hub_library().Dataset.from_file(str(file)).with_format("arrow")[:]
     rows = [table[name].chunk(0) for name in ("src", "tgt")]
     self.mapped = n, [(row.values.to_numpy(), row.offsets.to_numpy()) for row in rows]
     return self.mapped[1]
@@ -190,7 +184,7 @@ def store_pairs(
     progress:bool=True,     # Show a bar?
 )->StoredPairs:             # The pairs on disk
     "Write pairs to disk, or find them there."
-    _datasets()
+    hub_library()
     check_number("shard", shard, low=1, whole=True)
     try: about = json.loads(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError, RecursionError): raise TypeError(f"about={shown(about)} is not fit for JSON: describe the corpus by texts and numbers.") from None

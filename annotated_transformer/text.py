@@ -11,7 +11,7 @@ __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'clean_text', 'spacy_tokenize
 import hashlib, json, operator, os, random, re, unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 from fastcore.basics import patch
 
@@ -427,11 +427,12 @@ def train(cls:SubwordTokenizer,
     least = len(SPECIALS) + 256
     if not isinstance(vocab_size, int) or vocab_size < least:
         raise ValueError(f"vocab_size={vocab_size!r} is too small for 4 specials and 256 bytes: give {least} or more.")
-    texts = [" " + t for t in map(clean_text, _many(texts, "texts")) if t.strip()]
-    if not texts: raise ValueError("texts hold no words: give at least one sentence to learn from.")
+    texts = (" " + t for t in map(clean_text, _many(texts, "texts")) if t.strip()) # read once, never held
+    first = next(texts, None)
+    if first is None: raise ValueError("texts hold no words: give at least one sentence to learn from.")
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tok.train_from_iterator(texts, trainers.BpeTrainer(
+    tok.train_from_iterator(chain([first], texts), trainers.BpeTrainer(
         vocab_size=vocab_size, min_frequency=min_frequency, show_progress=False,
         special_tokens=SPECIALS, initial_alphabet=byte_alphabet()))
     return cls(json.loads(tok.to_str())["model"]["merges"])

@@ -491,6 +491,7 @@ def check_data(
         if not isinstance(data, TokenBatches): raise TypeError(f"{name} is a {type(data).__name__}: wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
         if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig): raise TypeError(f"config={shown(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
+    if out is not None and not (isinstance(out, (str, os.PathLike)) and str(out)): raise TypeError(f"out={shown(out)} is not a path: give the name of a folder, or None to keep nothing.")
     if shard and (config.ema or config.optimizer == "muon"): raise ValueError(f"shard=True goes with neither ema nor optimizer='muon', which need whole matrices: leave it out, or choose optimizer='adamw' and ema=0.")
     world = current_world()
     world.batches_each(config.accum_iter)

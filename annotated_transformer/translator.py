@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'pairs_digest', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card', 'read_config']
+           'stored_batches', 'pairs_digest', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card',
+           'read_config']
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
@@ -31,6 +32,7 @@ from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
+from .shards import ShardedBatches, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer
 from .training import best_device, fast_bf16
 from .training import fit as train_model
@@ -44,12 +46,16 @@ def check_pairs(
     "Refuse anything but (source, target) strings, naming the first that is something else."
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
         raise TypeError(f"{name} is a {type(pairs).__name__}: give a list of (source, target) pairs.")
-    pairs = list(pairs)
+    pairs = [*_checked(pairs, name)]
     if not pairs: raise ValueError(f"{name} is empty: give at least one (source, target) pair.")
+    return pairs
+
+def _checked(pairs, name):
+    "The pairs one by one, as long as they are pairs of strings."
     for n, two in enumerate(pairs):
         if not (isinstance(two, (tuple, list)) and len(two) == 2 and all(isinstance(text, str) for text in two)):
             raise TypeError(f"{name}[{n}] is {shown(two)}: give (source, target), two strings.")
-    return [tuple(two) for two in pairs]
+        yield tuple(two)
 
 # %% ../nbs/42_translator.ipynb #a3a77efa
 def train_tokenizers(
@@ -61,7 +67,7 @@ def train_tokenizers(
     "Learn the vocabulary from the training pairs alone."
     check_choice("tokenizer", kind, ("bpe", "words"))
     langs = languages(pair)
-    if kind == "words": return tuple(WordTokenizer.train(side, lang) for side, lang in zip(zip(*pairs), langs))
+    if kind == "words": return tuple(WordTokenizer.train((two[side] for two in pairs), lang) for side, lang in enumerate(langs))
     joint = SubwordTokenizer.train((text for two in pairs for text in two), vocab_size)
     return joint, joint
 
@@ -127,6 +133,11 @@ def bpe_dropout_pairs(
     return recut
 
 # %% ../nbs/42_translator.ipynb #1fb7613f
+_REMEDY = "raise max_len and max_tokens of TrainingConfig, or cut the texts into sentences."
+
+def _tell_lost(name, lost, pairs, most):
+    warnings.warn(f"{name}: {lost} of {pairs} pairs have more than {most - 1} tokens on a side and are left out; to keep them, {_REMEDY}", stacklevel=3)
+
 def training_batches(
     pairs:list[tuple[str, str]], # Sentence pairs
     tokenizers:tuple,            # Of source and target
@@ -137,11 +148,54 @@ def training_batches(
     "Encode, leave out what is too long and say how much that was."
     most = min(training.max_len, training.max_tokens)
     ids = encode_pairs(pairs, *tokenizers, most)
-    lost, remedy = len(pairs) - len(ids), "raise max_len and max_tokens of TrainingConfig, or cut the texts into sentences."
-    if not ids: raise ValueError(f"{name}: all {lost} pairs have more than {most - 1} tokens on a side: {remedy}")
-    if lost: warnings.warn(f"{name}: {lost} of {len(pairs)} pairs have more than {most - 1} tokens on a side and are left out; to keep them, {remedy}", stacklevel=2)
+    if not ids: raise ValueError(f"{name}: all {len(pairs)} pairs have more than {most - 1} tokens on a side: {_REMEDY}")
+    if lost := len(pairs) - len(ids): _tell_lost(name, lost, len(pairs), most)
     recut = bpe_dropout_pairs(pairs, tokenizers, training, most) if training.bpe_dropout and seed is not None else None
     return TokenBatches(ids, training.max_tokens, seed, recut=recut)
+
+# %% ../nbs/42_translator.ipynb #a5e75fd5
+def stored_batches(
+    pairs:Sequence[tuple[str, str]], # Sentence pairs, more than fit into memory
+    folder,                          # Where ids and vocabulary are kept: new, or of an earlier call
+    training:TrainingConfig,         # `max_len`, `max_tokens` and the seed
+    kind:str="bpe",                  # As for `train_tokenizers`
+    vocab_size:int=8000,             # As for `train_tokenizers`
+    pair:str="de-en",                # Languages, source first
+    progress:bool=True,              # Show a bar while they are encoded?
+)->tuple[tuple, ShardedBatches]:     # Tokenizers of source and target; all pairs that are short enough
+    "Vocabulary and training batches from disk, where the first call puts them."
+    from filelock import FileLock
+    if not isinstance(pairs, Sequence): raise TypeError(f"train is a {type(pairs).__name__}, which can be read once: a store needs a list or HubPairs, which can be counted and read again.")
+    if training.bpe_dropout: raise ValueError(f"bpe_dropout={training.bpe_dropout} cuts the pairs anew in each epoch, a store holds them as they were cut: leave one of the two out.")
+    if not isinstance(folder, (str, os.PathLike)) or not str(folder): raise TypeError(f"store={shown(folder)} is not a path: give the name of a folder.")
+    folder, most = Path(folder).resolve(), min(training.max_len, training.max_tokens)
+    wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size, most=most)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder.with_name(f".{folder.name}.vocabulary.lock")).acquire()
+    except OSError as e: raise OSError(f"store={folder} could not be written ({e.strerror or e}): give another folder.") from None
+    with lock:
+        both, vocabulary = _kept_vocabulary(folder, wanted) or _new_vocabulary(pairs, kind, vocab_size, pair)
+        short = (two for two in stream_ids(_checked(pairs, "train"), *both) if max(map(len, two)) < most)
+        batches = ShardedBatches(store_pairs(short, folder, wanted | dict(vocabulary=vocabulary), progress=progress), training.max_tokens, training.seed)
+    if lost := len(pairs) - len(batches.pairs): _tell_lost("train", lost, len(pairs), most)
+    return both, batches
+
+def _new_vocabulary(pairs, kind, vocab_size, pair):
+    "Tokenizers of both sides, and what is kept of them."
+    for _ in _checked(pairs, "train"): pass
+    both = train_tokenizers(pairs, kind, vocab_size, pair)
+    return both, [one.state() for one in dict.fromkeys(both)]
+
+def _kept_vocabulary(folder, wanted):
+    "The same from the note about a store, if there is one and it is the right one."
+    if not (folder/"pairs.json").is_file(): return None
+    kept, fix = read_note(folder)["about"], "give another store, or remove this one."
+    if not isinstance(kept, dict) or "vocabulary" not in kept: raise ValueError(f"store={folder} holds pairs without their vocabulary: {fix}")
+    for name, value in wanted.items():
+        if kept.get(name) != value: raise ValueError(f"{name}={shown(value)}, but {folder} was stored with {shown(kept.get(name))}: {fix}")
+    both = [(SubwordTokenizer if wanted["tokenizer"] == "bpe" else WordTokenizer)(**state) for state in kept["vocabulary"]]
+    return (both[0], both[-1]), kept["vocabulary"]
 
 # %% ../nbs/42_translator.ipynb #23aa9aaa
 def pairs_digest(
@@ -162,16 +216,22 @@ def fit(cls:Translator,
     tokenizer:str="bpe",                         # "bpe" or "words", see `train_tokenizers`
     vocab_size:int=8000,                         # Size of the BPE vocabulary
     pair:str="de-en",                            # Languages, source first
+    store=None,                                  # Folder that keeps the encoded pairs, for more than fit into memory; None: they are held in memory
     **kwargs,                                    # `out`, `device`, `resume`, `progress`, `on_epoch`, `shard` of `training.fit`
 ):                                               # -> a trained Translator
     "From pairs of sentences to a translator."
-    train, valid = check_pairs(train, "train"), None if valid is None else check_pairs(valid, "valid")
+    if store is None: train = check_pairs(train, "train")
+    valid = None if valid is None else check_pairs(valid, "valid")
     config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
     if config.tie == "all" and tokenizer == "words": raise ValueError("tie='all' needs one joint vocabulary, words have two: choose tie='decoder', or tokenizer='bpe'.")
-    both = train_tokenizers(train, tokenizer, vocab_size, pair)
-    batches = training_batches(train, both, training, training.seed)
+    if store is None:
+        both = train_tokenizers(train, tokenizer, vocab_size, pair)
+        batches, data = training_batches(train, both, training, training.seed), pairs_digest(train)
+    else:
+        both, batches = stored_batches(train, store, training, tokenizer, vocab_size, pair, kwargs.get("progress", True))
+        data = batches.digest
     watched = valid and training_batches(valid, both, training, name="valid")
-    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=pairs_digest(train))
+    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=data)
     torch.manual_seed(training.seed)
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
     translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
@@ -374,6 +434,7 @@ def check_place(
     "Refuse a place that holds anything but a saved model."
     if not isinstance(folder, (str, os.PathLike)): raise TypeError(f"folder={shown(folder)} is not a path: give the name of a folder.")
     place = Path(folder)
+    if place.name in ("", ".."): raise ValueError(f"folder={shown(str(folder))} has no name of its own, and would be replaced as a whole: give the name of a folder in it, such as runs/model.")
     check_replaceable(place)
     if place.is_dir() and any(place.iterdir()):
         for name in sorted({p.name for p in place.iterdir()} - {"MANIFEST.json", *read_manifest(place)}):
