@@ -251,7 +251,7 @@ def _state_for(optimizer, path):
     if (kind, sizes) != (type(optimizer).__name__, [len(group["params"]) for group in mine]) or not _moments_fit(optimizer, state, mine):
         raise ValueError(f"{path} is the state of another optimizer ({kind}): make it as it was made for the saved run.")
     for n, (group, like) in enumerate(zip(groups, mine)):
-        if missing := sorted(set(like) - set(group)): raise ValueError(f"{path} lacks the setting {missing[0]} of group {n}: restore it from a copy.")
+        if missing := sorted(set(like) - set(group)): raise ValueError(f"{path} lacks the setting {missing[0]} of group {n}: restore it from a copy, or go on with the version of torch that wrote it.")
     for group, like in zip(groups, mine): group.update({k: tuple(v) for k, v in group.items() if isinstance(like.get(k), tuple)})
     return dict(state=state, param_groups=groups)
 

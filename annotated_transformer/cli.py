@@ -153,7 +153,7 @@ def train(
     resume:bool=False,    # Go on from the newest checkpoint
     overwrite:bool=False, # Replace an earlier run in <out>
     half:bool=False,      # Store the weights as float16: half the size
-    store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory (default: they are held in memory)
+    store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory; the texts of wmt14 and iwslt14 stay on disk too (default: all is held in memory)
     shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one
     set:str=None,         # Any other settings, as in "clip=1 consistency=5 inner_dropout=0"
 ):
@@ -167,6 +167,7 @@ def train(
             world.batches_each(training.accum_iter)
             check_number("show", show, whole=True)
             folder = check_out(out, resume, overwrite)
+            if store is not None and Path(out).resolve() in (place := Path(store).resolve(), *place.parents): raise ValueError(f"--store {store} lies in --out {out}, which is replaced as a whole: give a folder beside it.")
             learn, watch, test = load_parts(data, pair)
             if overwrite and world.first: forget_run(folder)
         how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))

@@ -227,7 +227,9 @@ def hub_library():
     try: return import_module("datasets")
     except ImportError: raise ImportError("`datasets` is not installed: run `pip install annotated_transformer[data]`.") from None
 
-def _stays(row, src, tgt, limits): return not _doubt(row[src], row[tgt], *limits)
+def _stays(row, src, tgt, limits, rule):
+    "Does a pair stay? `rule` counts the versions of `_doubt`: the library keeps selections, and knows them by these settings."
+    return None not in (row[src], row[tgt]) and not _doubt(row[src], row[tgt], *limits)
 
 class HubPairs(Sequence):
     "Pairs that stay on disk."
@@ -236,9 +238,9 @@ class HubPairs(Sequence):
         pair:str="de-en",  # Languages, source first
     ):
         self.rows, self.pair, (self.src, self.tgt) = rows, pair, languages(pair)
-        known = rows[0].get("translation") if len(rows) else {self.src, self.tgt}
-        if not (isinstance(known, dict | set) and {self.src, self.tgt} <= set(known)):
-            raise ValueError(f"pair={pair!r} is not in this collection, whose rows hold {sorted(known) if isinstance(known, dict) else sorted(rows.column_names)}: pick two languages that it has.")
+        if "translation" not in rows.column_names: raise ValueError(f"this collection has the columns {rows.column_names}, and none called translation: give one of translations.")
+        known = rows[0]["translation"] if len(rows) else (self.src, self.tgt)
+        if not {self.src, self.tgt} <= set(known): raise ValueError(f"pair={pair!r} is not in this collection, whose rows hold {sorted(known)}: pick two languages that it has.")
 
     def __len__(self): return len(self.rows)
 
@@ -258,9 +260,9 @@ class HubPairs(Sequence):
         max_len:int=150,     # Most words of a side
         max_ratio:float=2.0, # Most words of the longer side for each word of the shorter
     )->"HubPairs":           # Those that stay
-        "What `filter_pairs` would keep."
+        "What `filter_pairs` would keep within the same limits; a missing side goes too."
         _check_limits(min_len, max_len, max_ratio)
-        return HubPairs(self.rows.filter(partial(_stays, src=self.src, tgt=self.tgt, limits=(min_len, max_len, max_ratio)), input_columns="translation"), self.pair)
+        return HubPairs(self.rows.filter(partial(_stays, src=self.src, tgt=self.tgt, limits=(min_len, max_len, max_ratio), rule=1), input_columns="translation"), self.pair)
 
 def hub_pairs(
     path:str,                  # Name of the collection, e.g. `wmt/wmt14`
@@ -346,7 +348,7 @@ def _clean(name, pairs, split):
     "Pairs to train on without the doubtful ones; other parts as they are, in a list."
     if not split.startswith("train"): return list(pairs)
     kept = pairs.filter() if isinstance(pairs, HubPairs) else filter_pairs(pairs, min_len=3).kept
-    if lost := len(pairs) - len(kept): warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out, with fewer than 3 or more than 150 words on a side, or one side twice as long as the other.", stacklevel=3)
+    if lost := len(pairs) - len(kept): warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out, with fewer than 3 or more than 150 words on a side, or one side more than twice as long as the other.", stacklevel=4)
     return kept
 
 CORPORA = { # name: how to get a part of it

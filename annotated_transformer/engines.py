@@ -212,7 +212,7 @@ def standings(
     def same(name):
         pairs = [*zip(answers[name], answers[baselines[0]][::result["steps"][name]], strict=True)]
         return round(sum(upto_end(a) == upto_end(b) for a, b in pairs) / max(1, len(pairs)), 3)
-    return [dict(contender=name, per_second=round(1 / sorted(s)[len(s) // 2], 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in baselines}, same=same(name)) for name, s in seconds.items()]
+    return [dict(contender=name, per_second=round(1 / median(s), 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in baselines}, same=same(name)) for name, s in seconds.items()]
 
 # %% ../nbs/97_engines.ipynb #76440a8f
 def batchwise(
@@ -250,14 +250,15 @@ def contenders_here(
 def twin_contenders(
     model:nn.Module,     # `EncoderDecoder` with norms last and all embeddings tied
     tokens:int|None=20,  # To write, neither more nor fewer; None: until each sentence ends
+    size:int=32,         # Sentences in a batch
 )->dict[str, tuple[Callable, int]]: # Empty where transformers is not installed
-    "Ours and Hugging Face's, with a beam of four, on the same batches of 32."
+    "Ours and Hugging Face's, with a beam of four, on the same batches."
     try: twin = to_marian(model)
     except ImportError: return {}
     if tokens: # a shortest length beyond the longest: nobody ends
-        return {name: (batchwise(partial(write, max_len=tokens + 1, min_len=tokens + 2), m), 1) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
-    found = {f"{name}{kind}": (batchwise(write, m, sort=sort), 1) for sort, kind in ((False, ""), (True, ", sorted by length")) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
-    return found | {"MarianMTModel.generate, early stopping": (batchwise(partial(marian_write, early=True), twin, sort=False), 1)}
+        return {name: (batchwise(partial(write, max_len=tokens + 1, min_len=tokens + 2), m, size), 1) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
+    found = {f"{name}{kind}": (batchwise(write, m, size, sort), 1) for sort, kind in ((False, ""), (True, ", sorted by length")) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
+    return found | {"MarianMTModel.generate, early stopping": (batchwise(partial(marian_write, early=True), twin, size, sort=False), 1)}
 
 # %% ../nbs/97_engines.ipynb #14403387
 def short_lines(
@@ -396,7 +397,7 @@ def engines_benchmark(
     what:Iterable[str]=RACES, # Which races
     size:int=32,          # Sentences in a batch
 )->dict:                  # Hardware, and the results of each race
-    "Races of this page, on as many cores as torch has threads."
+    "Races of this page, on as many cores as torch has threads; processes on eight at most, for each holds a model."
     translator = Translator.from_pretrained(model, "cpu")
     pairs = load_corpus(data, "test", translator.about.get("pair", "de-en"))[:sentences]
     rows = [[*translator.src_tokenizer.encode(s), EOS] for s, _ in pairs]
@@ -405,8 +406,8 @@ def engines_benchmark(
     baselines = "ours", "famous loop", "famous loop that stops", "famous beam", "CTranslate2", "MarianMTModel.generate"
     known = lambda contenders: (b for b in baselines if b in contenders)
     for search in (part for part in what if part in CONTENDERS):
-        record[search] = each_at_its_best(race_apart(search, rows, model, torch.get_num_threads(), size, repeats), *known(contenders_here(search)))
-    for name, (contenders, some) in (twin_races(twin, translator, pairs) if "twin" in what else {}).items():
+        record[search] = each_at_its_best(race_apart(search, rows, model, min(8, torch.get_num_threads()), size, repeats), *known(contenders_here(search)))
+    for name, (contenders, some) in (twin_races(twin, translator, pairs, size) if "twin" in what else {}).items():
         if contenders: record[name] = standings(race(contenders, some, repeats), *known(contenders))
     return record | (dict(lengths=lengths_benchmark(translator.model, len(translator.src_tokenizer))) if "lengths" in what else {})
 
@@ -424,6 +425,7 @@ def twin_races(
     folder:str|None,                # Of a model with its norms last; None: one that has learned nothing
     translator:Translator,          # Lends its tokenizer to such a one
     pairs:list[tuple[str, str]],    # Sentences to translate
+    size:int=32,                    # Sentences in a batch
 )->dict[str, tuple[dict, list]]:    # Contenders and rows of each race
     "The same number of tokens for each sentence; then, if the model has learned to end them, as many as it likes."
     if folder: one = Translator.from_pretrained(folder, "cpu")
@@ -433,8 +435,8 @@ def twin_races(
         one = Translator(make_model(V, V, **vars(config)), *(translator.src_tokenizer,) * 2, config, device="cpu")
     if one.config.norm_first or one.config.tie != "all": raise ValueError(f"twin={folder} has norm_first={one.config.norm_first} and tie={one.config.tie!r}: MarianMTModel needs norm_first=False and tie='all'.")
     rows = [[*one.src_tokenizer.encode(s), EOS] for s, _ in pairs]
-    fixed = dict(twin=(twin_contenders(one.model), rows[:128]))
-    return fixed | dict(twin_real=(twin_contenders(one.model, None), rows)) if folder else fixed
+    fixed = dict(twin=(twin_contenders(one.model, size=size), rows[:128]))
+    return fixed | dict(twin_real=(twin_contenders(one.model, None, size), rows)) if folder else fixed
 
 # %% ../nbs/97_engines.ipynb #6d43912e
 @call_parse

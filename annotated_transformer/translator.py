@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -27,12 +27,12 @@ from torch import Tensor, nn
 from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
 from .config import TrainingConfig, TransformerConfig, check_choice, check_complete, check_number, preset, shown
-from .corpora import languages
+from .corpora import hub_library, languages
 from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
-from .shards import ShardedBatches, read_note, store_pairs, stream_ids
+from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer
 from .training import best_device, fast_bf16
 from .training import fit as train_model
@@ -153,7 +153,7 @@ def training_batches(
     recut = bpe_dropout_pairs(pairs, tokenizers, training, most) if training.bpe_dropout and seed is not None else None
     return TokenBatches(ids, training.max_tokens, seed, recut=recut)
 
-# %% ../nbs/42_translator.ipynb #a5e75fd5
+# %% ../nbs/42_translator.ipynb #7c9d84ff
 def stored_batches(
     pairs:Sequence[tuple[str, str]], # Sentence pairs, more than fit into memory
     folder,                          # Where ids and vocabulary are kept: new, or of an earlier call
@@ -165,31 +165,37 @@ def stored_batches(
 )->tuple[tuple, ShardedBatches]:     # Tokenizers of source and target; all pairs that are short enough
     "Vocabulary and training batches from disk, where the first call puts them."
     from filelock import FileLock
+    hub_library()
     if not isinstance(pairs, Sequence): raise TypeError(f"train is a {type(pairs).__name__}, which can be read once: a store needs a list or HubPairs, which can be counted and read again.")
     if training.bpe_dropout: raise ValueError(f"bpe_dropout={training.bpe_dropout} cuts the pairs anew in each epoch, a store holds them as they were cut: leave one of the two out.")
     if not isinstance(folder, (str, os.PathLike)) or not str(folder): raise TypeError(f"store={shown(folder)} is not a path: give the name of a folder.")
+    if not len(pairs): raise ValueError("train is empty: give at least one (source, target) pair.")
     folder, most = Path(folder).resolve(), min(training.max_len, training.max_tokens)
+    if not folder.name: raise ValueError(f"store={folder} has no name of its own: give the name of a folder in it.")
     wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size, most=most)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.vocabulary.lock")).acquire()
     except OSError as e: raise OSError(f"store={folder} could not be written ({e.strerror or e}): give another folder.") from None
     with lock:
-        both, vocabulary = _kept_vocabulary(folder, wanted) or _new_vocabulary(pairs, kind, vocab_size, pair)
-        short = (two for two in stream_ids(_checked(pairs, "train"), *both) if max(map(len, two)) < most)
-        batches = ShardedBatches(store_pairs(short, folder, wanted | dict(vocabulary=vocabulary), progress=progress), training.max_tokens, training.seed)
+        kept = _kept_vocabulary(folder, wanted)
+        both, vocabulary = kept or _new_vocabulary(pairs, kind, vocab_size, pair)
+        short = (two for two in stream_ids(_checked(pairs, "train"), *both, chunk=100 if kept else 5000) if max(map(len, two)) < most)
+        if (first := next(short, None)) is None: raise ValueError(f"train: all {len(pairs)} pairs have more than {most - 1} tokens on a side: {_REMEDY}")
+        batches = ShardedBatches(store_pairs(chain([first], short), folder, wanted | dict(vocabulary=vocabulary), progress=progress), training.max_tokens, training.seed)
     if lost := len(pairs) - len(batches.pairs): _tell_lost("train", lost, len(pairs), most)
     return both, batches
 
 def _new_vocabulary(pairs, kind, vocab_size, pair):
     "Tokenizers of both sides, and what is kept of them."
-    for _ in _checked(pairs, "train"): pass
-    both = train_tokenizers(pairs, kind, vocab_size, pair)
+    if kind == "words": # which reads each side for itself
+        for _ in _checked(pairs, "train"): pass
+    both = train_tokenizers(pairs if kind == "words" else _checked(pairs, "train"), kind, vocab_size, pair)
     return both, [one.state() for one in dict.fromkeys(both)]
 
 def _kept_vocabulary(folder, wanted):
     "The same from the note about a store, if there is one and it is the right one."
-    if not (folder/"pairs.json").is_file(): return None
+    if not (folder/"pairs.json").is_file(): return check_free(folder)
     kept, fix = read_note(folder)["about"], "give another store, or remove this one."
     if not isinstance(kept, dict) or "vocabulary" not in kept: raise ValueError(f"store={folder} holds pairs without their vocabulary: {fix}")
     for name, value in wanted.items():
