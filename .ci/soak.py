@@ -167,9 +167,14 @@ def finished(process):
     if process.returncode: sys.exit(f'at-train ended with {process.returncode}: {err[-2000:]}')
     return out
 
+def newest(folder):
+    "Number of the last whole checkpoint of a training"
+    from annotated_transformer.checkpoints import checkpoints
+    return max((int(p.name[6:]) for p in checkpoints(folder/'model-training')), default=0) if (folder/'model-training').is_dir() else 0
+
 def killed_run(number, data, folder, target, dice, length):
     "Kill one training at least once, let it end; what has to be true of it"
-    from annotated_transformer.checkpoints import checkpoints, sha256
+    from annotated_transformer.checkpoints import sha256
     kills, lost = 0, 0
     while True:
         process = at_train(data, folder/'model', resume=kills > 0)
@@ -183,8 +188,7 @@ def killed_run(number, data, folder, target, dice, length):
         if process.returncode != -signal.SIGKILL: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
         kills += 1
         told = max((int(line.split()[1].rstrip(':')) for line in out.splitlines() if line.startswith('epoch ')), default=0)
-        there = max((int(p.name[6:]) for p in checkpoints(folder/'model-training')), default=0) if (folder/'model-training').is_dir() else 0
-        lost += max(0, told - there)
+        lost += max(0, told - newest(folder))
     return dict(number=number, kills=kills, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
@@ -194,7 +198,7 @@ def kill(n, seed, work, minutes):
     finished(at_train(data, fresh(work/'whole')/'model', False))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: killed_run(number, data, fresh(work/'killed'), target, dice, length))
-    return judged(runs) | dict(checkpoints_lost=sum(run.get('lost', 0) for run in runs))
+    return judged(runs)
 
 def repeated(n, seed, target, progress, run):
     "n runs, each with dice of its own; what an earlier start has done stands in a file"
@@ -209,7 +213,8 @@ def repeated(n, seed, target, progress, run):
 
 def judged(runs):
     good = [run for run in runs if run.get('same') and not run.get('lost') and not run['litter']]
-    return dict(runs=len(runs), kills=sum(run['kills'] for run in runs), identical=sum(run.get('same', False) for run in runs), failed=[run for run in runs if run not in good])
+    total = lambda what: sum(run.get(what, 0) for run in runs)
+    return dict(runs=len(runs), kills=total('kills'), identical=total('same'), checkpoints_lost=total('lost'), failed=[run for run in runs if run not in good])
 
 def children(pid):
     try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
@@ -218,21 +223,23 @@ def children(pid):
 def bereaved_run(number, data, folder, target, dice, length):
     "Kill one of two processes at a random moment, again in a third of the runs; the launcher starts both anew"
     from annotated_transformer.checkpoints import sha256
-    process, kills, given_up = at_train(data, folder/'model', True, 2), 0, threading.Event()
+    process, kills, lost, given_up = at_train(data, folder/'model', True, 2), 0, 0, threading.Event()
     def strike():
-        nonlocal kills
+        nonlocal kills, lost
         wanted = 1 if dice.random() < 2 / 3 else 2
         while kills < wanted and not given_up.wait(dice.uniform(0, length)):
             if len(ranks := children(process.pid)) < 2: continue # they have not begun, or are being started anew
+            there = newest(folder)
             os.kill(dice.choice(ranks), signal.SIGKILL)
             kills += 1
+            lost += max(0, there - newest(folder))
     killer = threading.Thread(target=strike)
     killer.start()
     out, err = process.communicate()
     given_up.set(); killer.join()
     if process.returncode: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
     if not kills: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
-    return dict(number=number, kills=kills, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    return dict(number=number, kills=kills, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
     from annotated_transformer.checkpoints import sha256

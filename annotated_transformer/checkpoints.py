@@ -173,21 +173,22 @@ def whole_folder(
 ):        # -> Path of a hidden sibling to write into
     "All or nothing: the folder appears under its name only when the block has ended well, and replaces an older one."
     path = Path(path).resolve()
-    check_replaceable(path)
     new, old = (path.with_name(f".{path.name}.{age}") for age in ("new", "old"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _tidy(new, old, path)
     try:
-        new.mkdir()
-        yield new
-        write_manifest(new)
-        if path.exists(): os.replace(path, old)
-        os.replace(new, path)
-        _fsync(path.parent)
+        check_replaceable(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(new, old, path)
+        try:
+            new.mkdir()
+            yield new
+            write_manifest(new)
+            if path.exists(): os.replace(path, old)
+            os.replace(new, path)
+            _fsync(path.parent)
+        finally: _tidy(new, old, path)
     except OSError as e:
         if e.errno not in _NO_ROOM: raise
         raise OSError(f"{path} could not be written ({e.strerror}): free some space, or choose another place.") from None
-    finally: _tidy(new, old, path)
 
 def check_replaceable(
     path, # Where a folder shall be written
@@ -198,7 +199,7 @@ def check_replaceable(
         raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: choose another name.")
 
 # %% ../nbs/32_checkpoints.ipynb #636def58
-_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM")} - {None}
+_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EEXIST", "ENOTDIR", "ENAMETOOLONG", "ELOOP")} - {None}
 
 def _tidy(new, old, path):
     if old.exists() and not path.exists(): os.replace(old, path) # struck between the two renames

@@ -52,10 +52,8 @@ class IncrementalDecoder:
     def scores(self,
         ids:Tensor, # Beginnings `(R, t)`, equally many for each sentence
     )->Tensor:      # What to rank the next tokens by `(R, V)`; higher is better
-        "One model's scores as they are, or the log of several models' mean probability."
-        each = [self._ask(*known, ids) for known in zip(self.models, self.memory, self.caches)]
-        if len(each) == 1: return each[0]
-        return torch.stack([z.log_softmax(-1) for z in each]).logsumexp(0) - math.log(len(each))
+        "Ask every model for the next token."
+        return _agreed([self._ask(*known, ids) for known in zip(self.models, self.memory, self.caches)])
 
     def logp(self,
         ids:Tensor, # Beginnings `(R, t)`
@@ -77,6 +75,11 @@ class IncrementalDecoder:
         new = ids.size(1) - cache.length
         causal = None if new == 1 and cache.length else subsequent_mask(ids.size(1), ids.device) # one position has no future to hide
         return model.generator.logits(model.decode(memory, self.mask, ids, causal, cache)[:, -1]).float()
+
+def _agreed(scores):
+    "One model's scores as they are, or the log of several models' mean probability."
+    if len(scores) == 1: return scores[0]
+    return torch.stack([z.log_softmax(-1) for z in scores]).logsumexp(0) - math.log(len(scores))
 
 # %% ../nbs/40_decoding.ipynb #b84dab35
 def _top(x, n, block=64):
@@ -342,7 +345,7 @@ def _stretch(p, u):
 
 # %% ../nbs/40_decoding.ipynb #136268a5
 def forced_logp(
-    model:nn.Module,      # An `EncoderDecoder`
+    model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     src:Tensor,           # Source ids `(B, S)`
     src_mask:Tensor|None, # Source mask `(B, 1, S)`, True = may attend; None: all of the source
     tgt:Tensor,           # Answers `(B, T)`, each with the start symbol
@@ -353,10 +356,11 @@ def forced_logp(
     src, mask = _check_request(src, src_mask, pad=pad)
     tgt = check_ids("tgt", tgt)
     if len(tgt) != len(src) or not tgt.size(1): raise ValueError(f"tgt has shape {tuple(tgt.shape)}, src {tuple(src.shape)}: give one answer per source, each with its start symbol.")
-    with evaluating(_models(model)):
-        hidden, labels = model(src, tgt[:, :-1], mask, target_mask(tgt[:, :-1], pad)), tgt[:, 1:]
-        real = labels != pad
-        said = [_forced(model.generator.logits(h).float(), y) for h, y in zip(hidden[real].split(1024), labels[real].split(1024))] # in parts, as scores are wide
+    given, labels = tgt[:, :-1], tgt[:, 1:]
+    real = labels != pad
+    with evaluating(models := _models(model)):
+        hidden = [m(src, given, mask, target_mask(given, pad))[real].split(1024) for m in models] # in parts, as scores are wide
+        said = [_forced(_agreed([m.generator.logits(h).float() for m, h in zip(models, part)]), y) for *part, y in zip(*hidden, labels[real].split(1024))]
     logp, choice = (torch.zeros(labels.shape, dtype=x[0].dtype, device=labels.device).masked_scatter(real, torch.cat(x)) for x in zip(*said))
     return (logp, choice) if first else logp
 

@@ -108,7 +108,7 @@ def run_epoch(
             total, tokens, seen = total + loss, tokens + norm, seen + len(group)
             if training: state.count(world, group)
             if training:
-                with _memory_for(f"update {state.step + 1}", "; the weights may be changed in part, so go on from the last checkpoint"): _update(model, optimizer, scheduler, state, clip)
+                with _memory_for(f"update {state.step + 1}", "the weights may be changed in part, so go on from the last checkpoint"): _update(model, optimizer, scheduler, state, clip)
             if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
             if training and on_update: on_update(loss / max(norm, 1), norm, state)
     if not seen: raise ValueError("data_iter gave no batch: a generator is used up after one pass, so make a new one for each epoch.")
@@ -118,7 +118,7 @@ def run_epoch(
 def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
-    with _memory_for(f"batch {number} (counted from 0; {size})", f"; the weights are those of update {state.step}"), in_sync(model, last):
+    with _memory_for(f"batch {number} (counted from 0; {size})", f"the weights are those of update {state.step}"), in_sync(model, last):
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         loss, node = loss_compute(out, batch.tgt_y, norm)
         loss = float(loss)
@@ -129,11 +129,19 @@ def _one_batch(number, batch, model, loss_compute, norm, training, last, world, 
     return loss
 
 @contextmanager
-def _memory_for(what, rest):
+def _memory_for(what, rest="the weights are as they were", remedy="lower max_tokens, and raise accum_iter as much"):
     try: yield
     except (RuntimeError, MemoryError) as e:
         if not isinstance(e, (torch.OutOfMemoryError, MemoryError)) and "allocate memory" not in str(e) and "not enough memory" not in str(e): raise # the CPU's allocator has no error of its own
-        raise MemoryError(f"{what} does not fit into memory: lower max_tokens, and raise accum_iter as much{rest}.") from e
+        raise MemoryError(f"{what} does not fit into memory: {remedy}; {rest}.") from e
+
+def _settle(model, device):
+    with _memory_for("the model", remedy="choose a smaller one, or another device"): model.to(device)
+
+def _on(device, batches):
+    for batch in batches:
+        with _memory_for(f"a batch of {len(batch.src)} pairs"): there = batch.to(device)
+        yield there
 
 def _update(model, optimizer, scheduler, state, clip=None):
     learning = [p for p in model.parameters() if p.grad is not None]
@@ -219,7 +227,7 @@ def nll(
 )->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
     "True negative log-likelihood per token."
     with autocast(device, precision):
-        return run_epoch((b.to(device) for b in batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
+        return run_epoch(_on(device, batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
 
 # %% ../nbs/34_training.ipynb #e23ab24f
 def begun(
@@ -465,7 +473,7 @@ def train_epoch(
     compute, batches = CrossEntropyCompute(worker.model.generator, train.pad, config.smoothing), dealt_batches(train, epoch, config.accum_iter, world, begin.updates)
     if config.consistency:
         compute, batches = ConsistencyCompute(worker.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
-    batches, each = (b.to(device) for b in batches), world.batches_each(config.accum_iter)
+    batches, each = _on(device, batches), world.batches_each(config.accum_iter)
     throw_dice()
     with autocast(device, config.precision):
         run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, after_update, config.clip, world, begin.updates * each)
@@ -533,7 +541,7 @@ def fit(
     device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
     shard = shard and world.size > 1
-    if not shard: model.to(device)
+    if not shard: _settle(model, device)
     run = Run(model, make_optimizer(config.optimizer, model, config.weight_decay), config, train, out, world, facts)
     with run_folder(out, resume) if world.first else nullcontext():
         run.start(resume, device, shard)
@@ -545,6 +553,6 @@ def fit(
                 run.remember(); run.save()
                 if on_epoch and world.first: on_epoch(row)
         if asked: raise Stopped(asked, out is not None) # after the last update
-    model.to(device)
+    _settle(model, device)
     average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent).eval()
     return run.history

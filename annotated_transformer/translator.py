@@ -11,6 +11,7 @@ __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Transl
 import copy
 import hashlib
 import json
+import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -341,7 +342,8 @@ def _source(self:Translator, n, text):
 def _decode(self:Translator, ids, numbers, extra, answer):
     "Candidates for rows of source ids, decoded together."
     src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
-    limits = src.new_tensor([1 + len(row) + extra for row in ids])
+    end = getattr(self.model.tgt_embed[1], "max_len", math.inf) # where learned positions stop
+    limits = src.new_tensor([min(1 + len(row) + extra, end) for row in ids])
     found = answer(src, padding_mask(src, PAD), limits, numbers)
     texts = iter(self.tgt_tokenizer.decode_batch([row[:limit] for rows, limit in zip(found, limits.tolist()) for row, _ in rows]))
     return [[Candidate(next(texts), score) for _, score in rows] for rows in found]
@@ -385,15 +387,16 @@ def evaluate(self:Translator,
 def score(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with translations
     batch_tokens:int=4000,           # Tokens of a side that go through the model together, padding included
+    together:Sequence=(),            # Translators with the same vocabulary that are asked as well: an ensemble
 )->list[float]:                      # One log-probability for each pair, nats
     "How likely the model finds each target, given its source."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
-    pairs = check_pairs(pairs)
+    models, pairs = self.allied(together), check_pairs(pairs)
     ids = [(self._source(n, s), self.tgt_tokenizer.encode(t)) for n, (s, t) in enumerate(pairs)]
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
-        for i, total in zip(rows, forced_logp(self.model, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
+        for i, total in zip(rows, forced_logp(models, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
     return out
 
 # %% ../nbs/42_translator.ipynb #57ff4a81
