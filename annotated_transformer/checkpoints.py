@@ -187,7 +187,7 @@ def whole_folder(
             _fsync(path.parent)
         finally: _tidy(new, old, path)
     except OSError as e:
-        if e.errno not in _NO_ROOM: raise
+        if e.errno not in _NO_PLACE: raise
         raise OSError(f"{path} could not be written ({e.strerror}): free some space, or choose another place.") from None
 
 def check_replaceable(
@@ -199,7 +199,7 @@ def check_replaceable(
         raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: choose another name.")
 
 # %% ../nbs/32_checkpoints.ipynb #636def58
-_NO_ROOM = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EEXIST", "ENOTDIR", "ENAMETOOLONG", "ELOOP")} - {None}
+_NO_PLACE = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EEXIST", "ENOTDIR", "ENAMETOOLONG", "ELOOP")} - {None}
 
 def _tidy(new, old, path):
     if old.exists() and not path.exists(): os.replace(old, path) # struck between the two renames

@@ -255,9 +255,10 @@ def twin_contenders(
     "Ours and Hugging Face's, with a beam of four, on the same batches."
     try: twin = to_marian(model)
     except ImportError: return {}
+    both = ("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin)
     if tokens: # a shortest length beyond the longest: nobody ends
-        return {name: (batchwise(partial(write, max_len=tokens + 1, min_len=tokens + 2), m, size), 1) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
-    found = {f"{name}{kind}": (batchwise(write, m, size, sort), 1) for sort, kind in ((False, ""), (True, ", sorted by length")) for name, write, m in (("ours", our_beam, model), ("MarianMTModel.generate", marian_write, twin))}
+        return {name: (batchwise(partial(write, max_len=tokens + 1, min_len=tokens + 2), m, size), 1) for name, write, m in both}
+    found = {f"{name}{kind}": (batchwise(write, m, size, sort), 1) for sort, kind in ((False, ""), (True, ", sorted by length")) for name, write, m in both}
     return found | {"MarianMTModel.generate, early stopping": (batchwise(partial(marian_write, early=True), twin, size, sort=False), 1)}
 
 # %% ../nbs/97_engines.ipynb #14403387

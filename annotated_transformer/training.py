@@ -138,7 +138,7 @@ def _memory_for(what, rest="the weights are as they were", remedy="lower max_tok
 def _settle(model, device):
     with _memory_for("the model", remedy="choose a smaller one, or another device"): model.to(device)
 
-def _on(device, batches):
+def _moved(batches, device):
     for batch in batches:
         with _memory_for(f"a batch of {len(batch.src)} pairs"): there = batch.to(device)
         yield there
@@ -227,7 +227,7 @@ def nll(
 )->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
     "True negative log-likelihood per token."
     with autocast(device, precision):
-        return run_epoch(_on(device, batches), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
+        return run_epoch(_moved(batches, device), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
 
 # %% ../nbs/34_training.ipynb #e23ab24f
 def begun(
@@ -473,7 +473,7 @@ def train_epoch(
     compute, batches = CrossEntropyCompute(worker.model.generator, train.pad, config.smoothing), dealt_batches(train, epoch, config.accum_iter, world, begin.updates)
     if config.consistency:
         compute, batches = ConsistencyCompute(worker.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
-    batches, each = _on(device, batches), world.batches_each(config.accum_iter)
+    batches, each = _moved(batches, device), world.batches_each(config.accum_iter)
     throw_dice()
     with autocast(device, config.precision):
         run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, after_update, config.clip, world, begin.updates * each)
