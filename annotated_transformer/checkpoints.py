@@ -56,8 +56,8 @@ def save_weights(
     dtype=None,       # Store floating-point numbers in this type, e.g. torch.float16; None: as they are
 )->None:
     "Weights as safetensors: numbers only, nothing that could run."
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise TypeError(f"dtype={shown(dtype)} is no floating-point type: give one such as torch.float16.")
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1):
+        raise TypeError(f"dtype={shown(dtype)} is no floating-point type of 16 bits or more: give one such as torch.float16.")
     kept = {name: p.detach().to(dtype if dtype and p.is_floating_point() else p.dtype).contiguous() for name, p in unique_tensors(model).items()}
     for name, p in kept.items():
         if dtype and p.is_floating_point() and not p.isfinite().all(): raise ValueError(f"{name} does not fit into {dtype}: store it as torch.bfloat16, or leave dtype out.")
@@ -81,12 +81,20 @@ def load_weights(
 
 def _weights_for(model, path):
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
     if not Path(path).is_file(): raise FileNotFoundError(f"{path} is not a file: give a .safetensors file that save_weights wrote.")
-    try: kept = load_file(path)
+    try: _, kept = _read_tensors(path)
     except SafetensorError as e: raise ValueError(f"{path} is damaged, or no safetensors file ({e}): restore it from a copy.") from None
     check_fit(unique_tensors(model), kept, path)
     return kept
+
+def _read_tensors(path):
+    "The header's remarks and the tensors of a file."
+    from safetensors import safe_open
+    with safe_open(path, "np") as arrays, safe_open(path, "pt") as tensors: # the reader for torch never frees some 60 bytes per tensor
+        def read(name):
+            try: return torch.from_numpy(arrays.get_tensor(name))
+            except (TypeError, AttributeError): return tensors.get_tensor(name) # bfloat16 and others that NumPy does not know
+        return arrays.metadata(), {name: read(name) for name in arrays.keys()}
 
 def _take_over(model, kept):
     with torch.no_grad():
@@ -237,9 +245,9 @@ def load_optimizer(
     return optimizer
 
 def _state_for(optimizer, path):
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
     try:
-        with safe_open(path, "pt") as f: about, tensors = f.metadata(), {name: f.get_tensor(name) for name in f.keys()}
+        about, tensors = _read_tensors(path)
         kind, groups, state = about["kind"], json.loads(about["groups"]), {}
         if not kind.isidentifier(): raise ValueError("no name of an optimizer")
         sizes = [len(group["params"]) for group in groups]
