@@ -18,8 +18,8 @@ def record(path):
     RECORD.write_text(json.dumps(dict(command='python .ci/cover.py --record', tool=f"coverage {found['meta']['version']}", python=sys.version.split()[0], total=part(found['totals']), modules=modules), indent=1) + '\n')
 
 def main():
-    # the museum stays out: it runs the package with faults put in
-    notebooks = [path for path in sorted((ROOT/'nbs').glob('*.ipynb')) if not path.name.startswith('91_')]
+    # the museum stays out: it runs the package with faults put in; the short ones come last, so that no worker waits long for another
+    notebooks = [path for path in sorted((ROOT/'nbs').glob('*.ipynb'), reverse=True) if not path.name.startswith('91_')]
     with tempfile.TemporaryDirectory() as tmp:
         os.environ |= dict(COVERAGE_FILE=f'{tmp}/data', COVERAGE_RCFILE=str(ROOT/'.ci/coveragerc'), OMP_NUM_THREADS='1') # the notebooks share the cores
         failed = coverage('run', '-m', 'annotated_transformer.proof', *notebooks, '--workers', os.environ.get('WORKERS', '2')) or coverage('combine', '-q') or coverage('report')

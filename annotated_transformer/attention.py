@@ -39,6 +39,7 @@ def _check_qkv(query, key, value, same_width=True):
         if x.dim() < 2: raise ValueError(f"{name} has shape {tuple(x.shape)}: give vectors (..., positions, width).")
     if same_width and query.size(-1) != key.size(-1):
         raise ValueError(f"query has width {query.size(-1)}, key has {key.size(-1)}: both must be d_k.")
+    if same_width and not query.size(-1): raise ValueError("query has width 0: give vectors of one number at least.")
     if key.size(-2) != value.size(-2):
         raise ValueError(f"key has {key.size(-2)} positions, value has {value.size(-2)}: each key needs its value.")
 
@@ -165,6 +166,9 @@ class KVCache:
     )->tuple[Tensor, Tensor]: # Keys and values of all positions so far
         "Write new positions behind the old ones."
         if self.k is not None and len(k) != self.rows: raise ValueError(f"k has {len(k)} rows, the cache holds {self.rows}: select the rows that go on first.")
+        if k.shape[:3] != v.shape[:3]: raise ValueError(f"k has shape {tuple(k.shape)}, v has {tuple(v.shape)}: each key needs its value.")
+        if self.k is not None and (k.shape[1::2], v.shape[1::2]) != (self.k.shape[2:], self.v.shape[2:]):
+            raise ValueError(f"k and v have shapes {tuple(k.shape)} and {tuple(v.shape)}, the cache holds other heads: use one cache per attention.")
         end = self.length + k.size(2)
         if self.k is None or end > len(self.k): self._grow(k, v, max(end, self.room if self.k is None else 2 * len(self.k)))
         for kept, new in ((self.k, k), (self.v, v)): kept[self.length:end] = new.permute(2, 0, 1, 3)
@@ -246,12 +250,13 @@ class MultiHeadedAttention(nn.Module):
     def _continue(self, query, key, value, cache):
         "Queries of the newest positions, keys and values of all."
         if query is key: # the matrices are laid side by side once, as a step is a small product
+            if value is not key: raise ValueError("value is not key: with a cache, self-attention takes one tensor three times.")
             maps = self.W_q, self.W_k, self.W_v
             cache.joint = cache.joint or joint_map(*maps)
             q, k, v = (split_heads(x, self.h) for x in cache.joint(query).split([m.out_features for m in maps], -1))
             return q, *cache.append(k, v)
         if not cache.length: cache.append(*(split_heads(x, self.h) for x in self._project(query, key, value)[1:]))
-        return split_heads(self.W_q(query.reshape(cache.rows, -1, self.d_model)), self.h), *cache.filled()
+        return split_heads(self.W_q(query.reshape(cache.rows, len(query) // max(cache.rows, 1) * query.size(1), self.d_model)), self.h), *cache.filled()
 
     def _project(self, query, key, value):
         if key is not value: return self.W_q(query), self.W_k(key), self.W_v(value)

@@ -277,7 +277,9 @@ def word_places(
     if letters(ids) != "".join(words): raise ValueError(f"words spell {shown(''.join(words))}, the pieces of text {shown(letters(ids))}: give the words of this text, all known to the tokenizer.")
     ends = [len(letters(ids[:n + 1])) for n in range(len(ids))]
     if ids and not owner: raise ValueError("words is empty: give a sentence with words.")
-    return [owner[min(end, len(owner) - 1) if not letters([i]) else end - 1] for i, end in zip(ids, ends)] # a lone space belongs to what follows
+    places = [owner[min(end, len(owner) - 1) if not letters([i]) else end - 1] for i, end in zip(ids, ends)] # a lone space belongs to what follows
+    if ids and (lost := {*range(len(words))} - {*places}): raise ValueError(f"words[{min(lost)}]={shown(words[min(lost)])} has no piece of its own: join it with its neighbour.")
+    return places
 
 # %% ../nbs/52_attention_maps.ipynb #67db41a6
 def word_weights(
@@ -365,7 +367,8 @@ def aer_interval(
     counts = torch.tensor([(2 * len(a & s), len(a) + len(s)) for a, s in zip(_links("found", found), _links("gold", gold))]).double()
     picks = torch.randint(len(counts), (draws, len(counts)), generator=torch.Generator().manual_seed(seed))
     hits, total = counts[picks].sum(1).unbind(-1)
-    return tuple((1 - hits / total).quantile(torch.tensor([.025, .975], dtype=torch.float64)).tolist())
+    rates = (1 - hits / total)[total > 0] # a draw without any link has no rate
+    return tuple(rates.quantile(torch.tensor([.025, .975], dtype=torch.float64)).tolist())
 
 # %% ../nbs/52_attention_maps.ipynb #744b436a
 def _head_means(translator, pair):

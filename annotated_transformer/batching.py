@@ -115,7 +115,8 @@ def padding_share(
     "Share of source positions and labels that are padding."
     real = cells = 0
     for b in batches:
-        real += int(b.src_mask.sum()) + b.ntokens
+        if b.tgt is None: raise ValueError("a batch has no target: give batches made for training, both sides count.")
+        real += int(b.src_mask.sum()) + b.ntokens * len(b.src) // max(b.npairs, 1) # a pair may stand there twice
         cells += b.src.numel() + b.tgt_y.numel()
     return 1 - real / cells if cells else 0.
 
@@ -163,11 +164,13 @@ class TokenBatches:
         recut:Callable|None=None, # Number of the epoch -> pairs to use in it, for tokenizers that roll dice; None: always `pairs`
     ):
         if seed is not None: check_number("seed", seed, whole=True)
+        if not isinstance(pairs, Sequence): raise TypeError(f"pairs is a {type(pairs).__name__}: give a list, it is read in every epoch.")
         self.recut = recut
         self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
         self.lengths = _lengths(pairs)
         self.ntokens = sum(t for _, t in self.lengths)
-        _longest(self.lengths, max_tokens) # refuses now what would not fit later
+        _longest(self.lengths, max_tokens) # refuses now what would not fit later,
+        if pairs: collate(pairs[:1], pad=pad) # and what is no row of ids
 
     def __repr__(self): return f"TokenBatches({len(self.pairs)} pairs, {self.ntokens} target tokens, max_tokens={self.max_tokens})"
 

@@ -36,7 +36,7 @@ from torch.utils._pytree import tree_leaves
 
 from .attention import Dropout, MultiHeadedAttention
 from .batching import Batch, TokenBatches
-from .cli import command_line, plain_errors
+from .cli import check_record, command_line, plain_errors
 from .config import TransformerConfig, check_choice, check_number, preset, shown
 from .corpora import load_corpus
 from .layers import LayerNorm, PositionwiseFeedForward
@@ -554,7 +554,7 @@ def bench(
     given = dict(locals())
     with plain_errors(bench):
         if threads is not None: check_number("threads", threads, 1, 4096, whole=True); torch.set_num_threads(threads)
-        if json and not Path(json).parent.is_dir(): raise FileNotFoundError(f"{Path(json).parent} is no folder: make it first, or choose another --json.")
+        if json: check_record(json, "at-bench")
         print(hardware(best_device(device)), flush=True)
         record, parts = dict(command=command_line("at-bench", bench, given)), what.split(",")
         for part in parts: check_choice("what", part, PARTS)

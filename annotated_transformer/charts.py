@@ -129,11 +129,13 @@ def tidy(
     x:Sequence|None=None,    # Column labels, default 0, 1, ...; a label may come twice
     y:Sequence|None=None,    # Row labels, default 0, 1, ...
 )->Any:                      # DataFrame with `row`, `column`, `y`, `x`, `value`
-    "A matrix as a table with one row per cell, rounded to 3 decimals."
+    "A matrix as a table with one row per cell, rounded to 3 decimals, or to 3 digits of the largest where that is below 0.1."
     _altair(); import pandas as pd
     rows = _matrix(matrix).tolist()
     x, y = _labels(x, len(rows[0]), "x"), _labels(y, len(rows), "y")
-    short = lambda v: v if isinstance(v, bool) else round(v, 3) + 0.0  # + 0.0 turns -0.0 into 0.0
+    top = max(abs(v) for row in rows for v in row)
+    digits = 2 - math.floor(math.log10(top)) if 0 < top < .1 else 3
+    short = lambda v: v if isinstance(v, bool) else round(v, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
     cells = [(i, j, y[i], x[j], short(v)) for i, row in enumerate(rows) for j, v in enumerate(row)]
     return pd.DataFrame(cells, columns=["row", "column", "y", "x", "value"])
 
@@ -280,7 +282,9 @@ def _channel(table, role, title, log, zero, room):
         return dict(shorthand=f"{role}:N", sort=None, title=title, axis=alt.Axis(labelAngle=angle))
     if not log: return dict(shorthand=f"{role}:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=6))
     if values.min() <= 0: raise ValueError(f"log_{role}=True needs numbers above 0: the least {role} is {values.min():g}.")
-    return dict(shorthand=f"{role}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=_log_ticks(values.min(), values.max()), format="~g"))
+    ticks = _log_ticks(values.min(), values.max())
+    if len(ticks) < 2: ticks = alt.Undefined # Vega finds some between 2 and 5
+    return dict(shorthand=f"{role}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=ticks, format="~g"))
 
 def _base(table, titles, log=(False, False), zero=False, **properties):
     "What lines, points and bars share: axes, colours, tooltips."

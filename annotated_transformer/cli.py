@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'forget_run', 'load_parts', 'train',
-           'say_epoch', 'watchers', 'command_line', 'finish', 'input_lines', 'many', 'translate']
+           'say_epoch', 'watchers', 'command_line', 'check_record', 'finish', 'input_lines', 'many', 'translate']
 
 # %% ../nbs/43_cli.ipynb #a776fbac
+import json
 import os
 import shlex
 import shutil
@@ -208,6 +209,21 @@ def command_line(
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     return shlex.join(words)
 
+# %% ../nbs/43_cli.ipynb #63a485d3
+def check_record(
+    path,               # Where figures are to be kept
+    command:str,        # What makes them, e.g. "at-evaluate"
+    option:str="json",  # That the path was given by
+)->Path:                # The same
+    "Refuse a place that cannot be written to, or holds anything but an earlier record of the command."
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir(): raise FileNotFoundError(f"{option}={str(path)!r} is no place for a file: give a name in a folder that is there.")
+    if not path.exists(): return path
+    try: known = json.loads(path.read_text(encoding="utf-8"))["command"].split()[:1] == [command]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): known = False
+    if not known: raise FileExistsError(f"{option}={str(path)!r} holds something else, which would be lost: choose another name.")
+    return path
+
 # %% ../nbs/43_cli.ipynb #87307571
 def finish(
     translator:Translator,          # Just trained
@@ -249,7 +265,7 @@ def translate(
     beam:int=1,         # Hypotheses kept at each step; 1: greedy
     alpha:float=0.6,    # Length penalty of the beam
     n_best:int=None,    # Print so many answers to each text, as "number ||| answer ||| score"
-    min_len:int=0,      # Shortest answer in tokens
+    min_len:int=0,      # Shortest answer in tokens, start and end symbol included
     no_repeat:int=0,    # Runs of this many tokens occur once in an answer; 0: no matter
     temperature:float=None, # Draw answers at this temperature instead of searching
     top_k:int=None,     # Draw from the k likeliest tokens (default: from all)

@@ -17,6 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
+from .config import shown
 from .pocket import pocket_pairs
 
 # %% ../nbs/22_corpora.ipynb #4fb5b2ee
@@ -113,6 +114,7 @@ def read_pairs(
     name = str(path).removesuffix(".gz")
     if name.endswith(".tsv") and (file := _first(name)):
         head = next(read_lines(file), "").split("\t")
+        if (src in head) != (tgt in head): raise ValueError(f"{file} names its columns {shown(head)}, and has no {shown(tgt if src in head else src)}: give a pair that it has.")
         return tsv_pairs(file, *((src, tgt) if src in head and tgt in head else (0, 1)))
     if name.endswith(".jsonl") and (file := _first(name)): return jsonl_pairs(file, src, tgt)
     files = _first(f"{path}.{src}"), _first(f"{path}.{tgt}")
@@ -315,6 +317,7 @@ def split_pairs(
 )->list[tuple[str, str]]:        # The part, in the order of the corpus
     "A part of a corpus that has none of its own: no source sentence is in two parts."
     if split not in ("train", "valid", "test"): raise ValueError(f"split={split!r} does not exist here: pick train, valid or test.")
+    if not isinstance(pairs, Sequence): pairs = list(pairs)
     sources = {src for src, _ in pairs}
     if len(sources) < 3: raise ValueError(f"{len(sources)} different source sentences make no three parts: give at least 3.")
     n = max(1, min(2_000, len(sources) // 20))

@@ -157,6 +157,7 @@ def length_penalty(
 )->float|Tensor:     # Divisor of the log-probability; 1 for one token
     "What the log-probability of a hypothesis is divided by (§6.1)."
     check_number("alpha", alpha, high=10)
+    if not isinstance(n, Tensor): check_number("n", n)
     return ((5 + n) / 6) ** alpha
 
 # %% ../nbs/40_decoding.ipynb #9d6aa1c0
@@ -366,4 +367,5 @@ def forced_logp(
 
 def _forced(scores, labels):
     "Log-probability of each label, and whether it has the highest score."
+    if labels.numel() and not 0 <= labels.min() <= labels.max() < scores.size(-1): raise ValueError(f"tgt holds a token id outside the vocabulary of {scores.size(-1)}: encode the answers with this model's.")
     return scores.log_softmax(-1).gather(-1, labels[:, None])[:, 0], scores.argmax(-1) == labels

@@ -8,6 +8,7 @@ __all__ = ['FATES', 'beam_trace', 'draw_beam', 'exact_search']
 # %% ../nbs/53_decoding_theatre.ipynb #f881f387
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -91,14 +92,16 @@ def exact_search(
     end_symbol:int,      # Id of `</s>`
     alpha:float=0.0,     # Exponent of the length penalty; 0: the most probable sentence
     most:int=10_000,     # Give up where more beginnings of one length than this must be followed
-    start:Hypothesis|None=None, # A good answer of the same search, `alpha` included; None: a beam search finds one
+    start:Hypothesis|None=None, # A good answer to begin with; None: a beam search finds one
 )->tuple[Hypothesis, list[int]]: # The best answer; the number of beginnings that were read, for each length
     "The best-scored of all sentences that end within `max_len`, by branch and bound."
     _check_one(src)
     check_number("most", most, 1, whole=True)
-    found = [start] if start else beam_search(model, src, None, max_len, start_symbol, end_symbol, alpha=alpha)[0]
-    best = found[0] if found and found[0].ids[-1] == end_symbol else Hypothesis([], -math.inf, [])
-    ids, path, read, longest = src.new_full((1, 1), start_symbol), torch.zeros(1, 1, device=src.device), [], int(max_len)
+    check_number("max_len", longest := int(max_len), 1, whole=True)
+    found = [start] if start else beam_search(model, src, None, longest, start_symbol, end_symbol, alpha=alpha)[0]
+    best = next((h for h in found if len(h.ids) < longest and h.ids[-1:] == [end_symbol]), Hypothesis([], -math.inf, []))
+    if best.ids: best = replace(best, score=sum(best.logp) / length_penalty(len(best.ids), alpha)) # whatever it was found by
+    ids, path, read = src.new_full((1, 1), start_symbol), torch.zeros(1, 1, device=src.device), []
     with evaluating(model):
         decoder = IncrementalDecoder([model], src, None)
         while len(ids) and ids.size(1) < longest:

@@ -70,14 +70,15 @@ class PositionalEncoding(nn.Module):
         start:int=0, # Position of the first of them; more than 0 where a text is written bit by bit
     )->Tensor:       # Embeddings that know their place `(B, T, D)`
         "x plus T rows of the table."
-        _check_embedded(x, self.pe.size(-1))
+        _check_embedded(x, self.pe.size(-1), start)
         end = start + x.size(1)
         if end > self.pe.size(1): self.pe = sinusoids(2 * end, x.size(2))[None].to(self.pe)
         return self.dropout(x + self.pe[:, start:end])
 
 # %% ../nbs/12_embeddings.ipynb #44b89ce8
-def _check_embedded(x, d_model):
-    "Refuse anything but `(B, T, D)`."
+def _check_embedded(x, d_model, start):
+    "Refuse anything but `(B, T, D)` from a position on."
+    if not isinstance(start, torch.SymInt): check_number("start", start, whole=True) # a symbol while a graph is exported
     shape = tuple(getattr(x, "shape", ()))
     if len(shape) != 3 or shape[-1] != d_model:
         raise ValueError(f"x={shown(shape)} is not the shape of embeddings: give `(B, T, {d_model})`.")
@@ -100,7 +101,7 @@ class LearnedPositions(nn.Module):
         start:int=0, # Position of the first of them
     )->Tensor:       # Embeddings that know their place `(B, T, D)`
         "x plus the vectors of its T positions."
-        _check_embedded(x, self.embed.d_model)
+        _check_embedded(x, self.embed.d_model, start)
         if (end := start + x.size(1)) > self.max_len:
             raise ValueError(f"the text has {end} tokens, learned positions end at max_len={self.max_len}: "
                              "shorten it, or use positions='sinusoidal'.")

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from .batching import pad_rows
 from .benchmarks import interleave, ratio, write_record
-from .cli import command_line, plain_errors
+from .cli import check_record, command_line, plain_errors
 from .config import check_choice, check_number, preset
 from .corpora import load_corpus
 from .decoding import beam_search, evaluating, greedy_decode, length_penalty
@@ -322,10 +322,10 @@ def stream_benchmark(
 def growth(
     megabytes:dict[int, float], # Lines -> megabytes
     settled:int=10_000,         # Lines after which nothing should grow any more
-)->float:                       # 1: not at all
+)->float:                       # 1: not at all; nan: the lines are too few to say
     "Highest memory after `settled` lines, as a multiple of the highest before."
     before, after = ([m for n, m in megabytes.items() if (int(n) <= settled) == early] for early in (True, False))
-    return max(after, default=0.) / max(before, default=math.inf)
+    return max(after) / max(before) if before and after else math.nan
 
 def show_stream(
     record:dict, # What `stream_benchmark` returned
@@ -333,7 +333,9 @@ def show_stream(
     "Print the verdict."
     print(record["hardware"])
     for way, megabytes in record["megabytes"].items():
-        print(f"{way}: {record['lines']:,} lines in {record['seconds'][way]:,} s, {max(megabytes.values(), default=0):.0f} MB at most, {growth(megabytes):.3f} times the most within 10,000 lines")
+        most = f"{max(megabytes.values()):.0f} MB at most" if megabytes else "too few to follow the memory"
+        grown = f", {times:.3f} times the most within 10,000 lines" if not math.isnan(times := growth(megabytes)) else ""
+        print(f"{way}: {record['lines']:,} lines in {record['seconds'][way]:,} s, {most}{grown}")
 
 # %% ../nbs/97_engines.ipynb #09792325
 def setups(
@@ -399,16 +401,19 @@ def engines_benchmark(
     size:int=32,          # Sentences in a batch
 )->dict:                  # Hardware, and the results of each race
     "Races of this page, on as many cores as torch has threads; processes on eight at most, for each holds a model."
+    for part in (what := [*what]): check_choice("what", part, RACES)
+    for name, n in dict(sentences=sentences, repeats=repeats, size=size).items(): check_number(name, n, 1, whole=True)
     translator = Translator.from_pretrained(model, "cpu")
     pairs = load_corpus(data, "test", translator.about.get("pair", "de-en"))[:sentences]
     rows = [[*translator.src_tokenizer.encode(s), EOS] for s, _ in pairs]
+    twins = twin_races(twin, translator, pairs, size) if "twin" in what else {}
     keep_memory()
     record = dict(hardware=hardware("cpu"), model=f"{translator.config.N} layers, width {translator.config.d_model}", data=data, sentences=len(rows), batch=size)
     baselines = "ours", "famous loop", "famous loop that stops", "famous beam", "CTranslate2", "MarianMTModel.generate"
     known = lambda contenders: (b for b in baselines if b in contenders)
     for search in (part for part in what if part in CONTENDERS):
         record[search] = each_at_its_best(race_apart(search, rows, model, min(8, torch.get_num_threads()), size, repeats), *known(contenders_here(search)))
-    for name, (contenders, some) in (twin_races(twin, translator, pairs, size) if "twin" in what else {}).items():
+    for name, (contenders, some) in twins.items():
         if contenders: record[name] = standings(race(contenders, some, repeats), *known(contenders))
     return record | (dict(lengths=lengths_benchmark(translator.model, len(translator.src_tokenizer))) if "lengths" in what else {})
 
@@ -456,11 +461,10 @@ def bench_decoding(
     "Measure how fast sentences are written, beside the famous loop, CTranslate2 and Hugging Face."
     given = dict(locals())
     with plain_errors(bench_decoding):
-        for name, n in dict(sentences=sentences, repeats=repeats, lines=lines, batch=batch).items():
+        for name, n in dict(lines=lines, batch=batch).items():
             if n is not None: check_number(name, n, 1, whole=True)
         if threads is not None: check_number("threads", threads, 1, 4096, whole=True); torch.set_num_threads(threads)
-        if json and not Path(json).parent.is_dir(): raise FileNotFoundError(f"{Path(json).parent} is no folder: make it first, or choose another --json.")
-        for part in what.split(","): check_choice("what", part, RACES)
+        if json: check_record(json, "at-bench-decoding")
         record = dict(command=command_line("at-bench-decoding", bench_decoding, given))
         record |= stream_benchmark(model, lines) if lines else engines_benchmark(model, data, sentences, repeats, twin, what.split(","), batch)
         (show_stream if lines else show_engines)(record)

@@ -9,14 +9,13 @@ __all__ = ['VARIANTS', 'TABLE3_BASE', 'TABLE3_ROWS', 'ABLATIONS', 'one_training'
 # %% ../nbs/44_experiments.ipynb #342a9598
 import json
 import os
-import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean, stdev
 
 from fastcore.script import call_parse
 
-from .cli import command_line, plain_errors, recipe
+from .cli import check_record, command_line, plain_errors, recipe
 from .config import check_choice, check_number
 from .corpora import load_corpus
 from .evaluation import bleu_forms, paired_bootstrap, score
@@ -68,8 +67,10 @@ def one_training(
     training = replace(training, seed=seed)
     facts = dict(model=asdict(model), training=asdict(training), vocab=vocab, pair=pair, data={part: pairs_digest(pairs) for part, pairs in parts.items()})
     if done.is_file():
-        kept = json.loads(done.read_text(encoding="utf-8"))
-        other = [name for name in facts if kept.get("of", {}).get(name) != facts[name]]
+        try: kept = json.loads(done.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError): kept = None
+        if not isinstance(kept, dict) or not isinstance(kept.get("of"), dict): raise ValueError(f"{done} is damaged: remove it, and the training goes on from its checkpoints.")
+        other = [name for name in facts if kept["of"].get(name) != facts[name]]
         if other: raise ValueError(f"{out} holds a training with another {' and '.join(other)}: choose another out.")
         return kept
     how = dict(out=Path(out)/"run", resume=True, progress=False, device=device)
@@ -159,12 +160,15 @@ def ablate(
         check_number("seeds", seeds, 1, whole=True)
         if pairs is not None: check_number("pairs", pairs, 1, whole=True)
         plans = ablation_plans(data, preset, rows, set, only, vocab)
+        table = Path(table or Path(out)/"table.json")
+        table.parent.mkdir(parents=True, exist_ok=True)
+        check_record(table, "at-ablate", "table")
         parts, results = dict(train=load_corpus(data, "train", pair)[:pairs], valid=load_corpus(data, "valid", pair)), {}
         for seed in range(seeds):
             for name, plan in plans.items():
                 folder = Path(out)/f"{name.replace(' ', '-')}-{seed}"
                 results.setdefault(name, []).append(one_training(folder, parts, plan, pair, seed, device))
-                lines = write_table(table or Path(out)/"table.json", results, [t for _, t in parts["valid"]], command)
+                lines = write_table(table, results, [t for _, t in parts["valid"]], command)
                 print(f"{name}, seed {seed}: {lines[list(results).index(name)]['bleu'][-1]:.2f} BLEU", flush=True)
 
 # %% ../nbs/44_experiments.ipynb #391e02f0
@@ -172,17 +176,22 @@ def quality_grid(
     translators:list[Translator], # One per seed, all in one direction
     splits:dict[str, list],       # Name of a test set -> sentence pairs
     beams=(1, 4),                 # Greedy, and the paper's beam
+    together:bool=False,          # As an ensemble, too? Several with one vocabulary
+    alpha:float=0.6,              # Length penalty of the beam (§6.1)
 )->list[dict]:                    # A row per test set, form and beam
     "Mean and standard deviation over the seeds, with sacreBLEU's signature, in three forms."
     directions = {one.about.get("pair", "de-en") for one in translators}
     if len(directions) != 1 or not splits: raise ValueError(f"{len(directions)} directions and {len(splits)} test sets: give models of one direction, and a test set at least.")
+    if together and len(translators) < 2: raise ValueError("together needs two translators at least: give several, or leave it out.")
     lang, rows = directions.pop().split("-")[-1], []
     for name, pairs in splits.items():
         for beam in beams:
-            forms = [bleu_forms(list(one.translate((s for s, _ in pairs), beam=beam)), [t for _, t in pairs], lang) for one in translators]
+            judge = lambda one, *others: bleu_forms(list(one.translate((s for s, _ in pairs), beam=beam, alpha=alpha, together=others)), [t for _, t in pairs], lang)
+            forms, joint = [judge(one) for one in translators], together and judge(*translators)
             for form in forms[0]:
-                bleu = over_seeds(scores[form].bleu for scores in forms)
-                rows.append(dict(set=name, form=form, beam=beam) | bleu | dict(signature=forms[0][form].signature))
+                row = dict(set=name, form=form, beam=beam) | over_seeds(scores[form].bleu for scores in forms)
+                if together: row["together"] = round(joint[form].bleu, 2)
+                rows.append(row | dict(signature=forms[0][form].signature))
     return rows
 
 # %% ../nbs/44_experiments.ipynb #60001e53
@@ -205,16 +214,22 @@ def grid(
     models:str="pocket",  # Folders of trained models, separated by commas: one per seed
     data:str="pocket",    # pocket, multi30k, another named corpus, or a path
     table:str=None,       # JSON file for the grid (default: it is only printed)
+    together:bool=False,  # Score the models as an ensemble, too; they need one vocabulary
+    alpha:float=0.6,      # Length penalty of the beam
     device:str=None,      # cpu, cuda or mps (default: the fastest there is)
 ):
     "Score models on every test set there is, in three forms, greedy and with a beam of 4."
+    given = dict(locals(), table=None)
     with plain_errors(grid):
         translators = [Translator.from_pretrained(name.strip(), device) for name in models.split(",")]
         pair = translators[0].about.get("pair", "de-en")
-        if table: Path(table).parent.mkdir(parents=True, exist_ok=True)
-        rows = quality_grid(translators, present_splits(data, pair))
+        if table:
+            Path(table).parent.mkdir(parents=True, exist_ok=True)
+            check_record(table, "at-grid", "table")
+        rows = quality_grid(translators, present_splits(data, pair), together=together, alpha=alpha)
         for row in rows:
             spread = "" if row["sd"] is None else f" ± {row['sd']:.2f}"
-            print(f"{row['set']:12} beam {row['beam']} {row['form']:12}{row['mean']:7.2f}{spread}  {row['signature']}")
-        about = dict(command=shlex.join(["at-grid", "--models", models, "--data", data]), pair=pair, hardware=hardware(translators[0].device), grid=rows)
+            joint = f", together {row['together']:.2f}" if together else ""
+            print(f"{row['set']:12} beam {row['beam']} {row['form']:12}{row['mean']:7.2f}{spread}{joint}  {row['signature']}")
+        about = dict(command=command_line("at-grid", grid, given), pair=pair, hardware=hardware(translators[0].device), grid=rows)
         if table: Path(table).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

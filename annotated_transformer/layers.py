@@ -90,6 +90,7 @@ class PositionwiseFeedForward(nn.Module):
         x:Tensor, # Hidden states `(B, T, D)`
     )->Tensor:    # Hidden states `(B, T, D)`
         "max(0, xW₁ + b₁)W₂ + b₂."
+        if x.size(-1) != self.d_model: raise ValueError(f"x has width {x.size(-1)}, the network has d_model={self.d_model}: build both with one width.")
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
 # %% ../nbs/13_layers.ipynb #18c51a00

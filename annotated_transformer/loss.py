@@ -76,6 +76,7 @@ class LabelSmoothing(nn.Module):
         "Keeps the distributions it compared with in `.true_dist`."
         if x.size(-1) != self.size: raise ValueError(f"x scores {x.size(-1)} tokens, LabelSmoothing was made for size={self.size}: build it from the target vocabulary.")
         if x.shape[:-1] != target.shape: raise ValueError(f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: give one label per row of x.")
+        if x.numel() and x.max() > 1e-3: raise ValueError("x is above 0 somewhere: give log-probabilities, as Generator returns them, or use smoothed_cross_entropy for scores.")
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         self.true_dist = smooth_labels(target, self.size, self.padding_idx, self.smoothing, x.dtype)
         return F.kl_div(x.clamp(min=math.log(torch.finfo(x.dtype).tiny)), self.true_dist, reduction="sum")

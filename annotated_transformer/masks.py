@@ -9,6 +9,8 @@ __all__ = ['as_bool_mask', 'padding_mask', 'subsequent_mask', 'target_mask', 'le
 import torch
 from torch import Tensor
 
+from .config import check_number
+
 # %% ../nbs/10_masks.ipynb #bb5e88be
 def as_bool_mask(
     mask:Tensor|None, # Zeros and ones of any dtype, or None: all may attend
@@ -32,6 +34,7 @@ def padding_mask(
         raise TypeError(f"tokens is a {type(tokens).__name__}: give a tensor of ids of shape (B, S).")
     if tokens.dim() != 2 or tokens.is_floating_point() or tokens.dtype == torch.bool:
         raise ValueError(f"tokens has shape {tuple(tokens.shape)} and type {tokens.dtype}: give whole-number ids of shape (B, S).")
+    check_number("pad", pad, whole=True)
     return (tokens != pad).unsqueeze(-2)
 
 # %% ../nbs/10_masks.ipynb #10bec7e1
@@ -58,6 +61,8 @@ def length_mask(
     max_len:int|None=None, # Width S; None: the longest row
 )->Tensor:                 # Mask `(B, 1, S)`
     "The padding mask of left-aligned rows, from their lengths."
+    if lengths is None: raise TypeError("lengths is None: give one whole number per row.")
+    if max_len is not None: check_number("max_len", max_len, whole=True)
     lengths = torch.as_tensor(lengths)
     if lengths.dim() != 1 or (lengths.is_floating_point() and len(lengths)):
         raise ValueError(f"lengths has shape {tuple(lengths.shape)} and type {lengths.dtype}: give one whole number per row.")

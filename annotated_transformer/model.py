@@ -28,12 +28,14 @@ class Generator(nn.Module):
         bias:bool=True, # One bias per token?
     ):
         super().__init__()
+        for name, size in dict(d_model=d_model, vocab=vocab).items(): check_number(name, size, low=1, whole=True)
         self.proj = nn.Linear(d_model, vocab, bias)
 
     def logits(self,
         x:Tensor, # Hidden states `(..., D)`
     )->Tensor:    # Scores before the softmax `(..., V)`
         "Unnormalised scores."
+        if x.size(-1) != self.proj.in_features: raise ValueError(f"x has width {x.size(-1)}, the generator has d_model={self.proj.in_features}: build both with one width.")
         return self.proj(x)
 
     def forward(self,
@@ -83,9 +85,10 @@ class EncoderDecoder(nn.Module):
         "What comes next, at every target position."
         if cache is None or not cache.length: x = self.tgt_embed(check_ids("tgt", tgt))
         else:
+            if tgt.size(1) <= cache.length: raise ValueError(f"tgt has {tgt.size(1)} positions, and the cache knows {cache.length}: append a token, or take a new DecoderCache.")
             embed, positions = self.tgt_embed
             x = positions(embed(check_ids("tgt", tgt)[:, cache.length:]), cache.length)
-            if tgt_mask is not None: tgt_mask = tgt_mask[:, cache.length:]
+            if tgt_mask is not None and tgt_mask.size(1) > 1: tgt_mask = tgt_mask[:, cache.length:]
         return self.decoder(x, memory, src_mask, tgt_mask, *(() if cache is None else (cache,)))
 
     def forward(self,
@@ -182,6 +185,7 @@ def size_by_part(
         fresh = {id(p): p.numel() for p in part.parameters() if id(p) not in seen}
         seen |= fresh.keys()
         sizes[name] = sum(fresh.values())
+    if own := sum(p.numel() for p in model.parameters(recurse=False) if id(p) not in seen): sizes["itself"] = own
     return sizes
 
 # %% ../nbs/14_model.ipynb #50eec813

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import Dropout, MultiHeadedAttention
-from .config import TransformerConfig, check_number
+from .config import TransformerConfig, check_number, shown
 from .deployment import _sublayers
 from .embeddings import POSITIONS, Embeddings, LearnedPositions, PositionalEncoding, sinusoids
 from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LayerNorm, PositionwiseFeedForward, SublayerConnection
@@ -35,6 +35,14 @@ def _check_parts(model):
     if not isinstance(model, EncoderDecoder): raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder, such as make_model returns.")
     for name, part in model.named_modules():
         if type(part) not in _PARTS: raise ValueError(f"{name or 'model'} is a {type(part).__name__}: a transplant knows only the parts that make_model uses.")
+    for side in ("encoder", "decoder"):
+        kinds = [_description(layer) for layer in getattr(model, side).layers]
+        if not kinds or any(kind != kinds[0] for kind in kinds): raise ValueError(f"the layers of the {side} are not all alike, or there are none: a transplant knows only stacks of equal layers.")
+
+def _description(model):
+    "What can be told of a model without its numbers."
+    told = {name: (type(part).__name__, *(getattr(part, what) for what in ("eps", "p", "h", "norm_first") if hasattr(part, what))) for name, part in model.named_modules()}
+    return told | {name: tuple(p.shape) for name, p in model.named_parameters(remove_duplicate=False)}
 
 def _transplant(pairs, back=False):
     "Copy along pairs of tensors or modules (theirs, ours): from ours to theirs, or `back`."
@@ -168,13 +176,17 @@ def from_torch(
 
 def _check_torch(body):
     "The first of the layers, if they are all of one kind."
-    first = body.encoder.layers[0]
+    if not all(len(getattr(stack, "layers", ())) for stack in (body.encoder, body.decoder)): raise ValueError("this nn.Transformer has a stack without layers of the library's.")
+    first, inner, outer = body.encoder.layers[0], set(), set()
     for stack, kind in ((body.encoder, nn.TransformerEncoderLayer), (body.decoder, nn.TransformerDecoderLayer)):
         for layer in stack.layers:
             if type(layer) is not kind: raise ValueError(f"a layer of this nn.Transformer is a {type(layer).__name__}: only the library's own can be read.")
             act = layer.activation
             if not (act in (F.relu, torch.relu) or isinstance(act, nn.ReLU)): raise ValueError(f"activation is {getattr(act, '__name__', act)}: our feed-forward layers have ReLU.")
             if (layer.norm_first, layer.self_attn.num_heads) != (first.norm_first, body.nhead): raise ValueError("the layers of this nn.Transformer are not all alike.")
+            inner |= {layer.dropout.p, *(part.dropout for part in layer.children() if isinstance(part, nn.MultiheadAttention))}
+            outer |= {part.p for name, part in layer.named_children() if isinstance(part, nn.Dropout) and name != "dropout"}
+    if max(len(inner), len(outer)) > 1: raise ValueError(f"dropout has the rates {sorted(inner)} inside the sub-layers and {sorted(outer)} behind them: ours have one for each.")
     return first
 
 # %% ../nbs/93_oracle_lab.ipynb #b32dc2a5
@@ -256,7 +268,8 @@ def from_marian(
     if not isinstance(theirs, _marian()): raise TypeError(f"theirs is a {type(theirs).__name__}: give a MarianMTModel.")
     c, parts = theirs.config, theirs.model
     for name, value, want in (("activation_function", c.activation_function, "relu"), ("scale_embedding", c.scale_embedding, True),
-                              ("decoder_attention_heads", c.decoder_attention_heads, c.encoder_attention_heads), ("decoder_ffn_dim", c.decoder_ffn_dim, c.encoder_ffn_dim)):
+                              ("decoder_attention_heads", c.decoder_attention_heads, c.encoder_attention_heads), ("decoder_ffn_dim", c.decoder_ffn_dim, c.encoder_ffn_dim),
+                              ("activation_dropout", c.activation_dropout, c.attention_dropout)):
         if value != want: raise ValueError(f"{name}={value!r} has no place in a model of ours: it needs {want!r}.")
     src, tgt, out = (part.weight for part in (parts.encoder.embed_tokens, parts.decoder.embed_tokens, theirs.lm_head))
     ours = _blank(theirs, (c.encoder_layers, c.decoder_layers), (len(src), len(tgt)), d_model=c.d_model, h=c.encoder_attention_heads, d_ff=c.encoder_ffn_dim, dropout=c.dropout,
@@ -291,11 +304,6 @@ def config_of(
     for name in sorted(mine.keys() | new.keys()):
         if mine.get(name) != new.get(name): raise ValueError(f"{name} is {mine.get(name)}, but make_model would build {new.get(name)}: no settings express this model; keep it as a module.")
     return config
-
-def _description(model):
-    "What can be told of a model without its numbers."
-    told = {name: (type(part).__name__, *(getattr(part, what) for what in ("eps", "p", "h", "norm_first") if hasattr(part, what))) for name, part in model.named_modules()}
-    return told | {name: tuple(p.shape) for name, p in model.named_parameters(remove_duplicate=False)}
 
 # %% ../nbs/93_oracle_lab.ipynb #5a7aea74
 def read_ctranslate2(
@@ -333,7 +341,14 @@ def from_ctranslate2(
     folder:str|Path,  # A model of CTranslate2 with float weights, of the kind that `export_ctranslate2` writes
 )->EncoderDecoder:    # Copies of all weights, in float32
     "A model of CTranslate2 in our form."
-    found, used = read_ctranslate2(folder), set()
+    found = read_ctranslate2(folder)
+    try: return _from_variables(found, json.loads((Path(folder)/"config.json").read_text(encoding="utf-8")))
+    except (LookupError, RuntimeError, TypeError, AttributeError, json.JSONDecodeError) as e:
+        raise ValueError(f"{folder} is not a Transformer of the kind that export_ctranslate2 writes ({type(e).__name__}: {shown(str(e))}): export it anew.") from None
+
+def _from_variables(found, config):
+    "The model that the engine's variables describe."
+    used = set()
     def weight(name):
         if name not in found: raise ValueError(f"the model has no {name}: it is not a Transformer of the kind that export_ctranslate2 writes.")
         if not found[name].is_floating_point(): raise ValueError(f"{name} is stored as {found[name].dtype}: what was rounded to whole numbers cannot be got back; export with quantization=None.")
@@ -345,13 +360,14 @@ def from_ctranslate2(
         weight(table := f"{side}/position_encodings/encodings")
         _set_positions(embed, found[table])
     if rest := {name for name, value in found.items() if value.dim()} - used: raise ValueError(f"the model has {min(rest)}, for which a model of ours has no place.")
-    eps = json.loads((Path(folder)/"config.json").read_text(encoding="utf-8")).get("layer_norm_epsilon") or 1e-5
+    check_number("layer_norm_epsilon", eps := config.get("layer_norm_epsilon") or 1e-5, 0, 1)
     for part in ours.modules():
         if isinstance(part, LayerNorm): part.eps = eps
     return ours.eval()
 
 def _set_positions(embed, table):
     "Sinusoids, or whatever else was learned; the engine keeps the latter ready multiplied."
+    if table.dim() != 2 or table.size(1) != embed[0].d_model: raise ValueError(f"the table of positions has shape {tuple(table.shape)}: it needs the width {embed[0].d_model}.")
     if torch.equal(table, sinusoids(*table.shape).to(table)): return
     embed[1] = LearnedPositions(table.size(1), embed[1].dropout.p, len(table))
     with torch.no_grad(): embed[1].embed.lut.weight.copy_(table.float() / sqrt(table.size(1)))
@@ -366,7 +382,10 @@ def _ctranslate2_blank(found, weight):
     src, tgt, out = (found.get(name) for name in ("encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"))
     bias, inner = "encoder/layer_0/ffn/linear_0/bias" in found, weight("encoder/layer_0/ffn/linear_0/weight")
     tie = "all" if src is tgt is out else "decoder" if tgt is out else "none"
-    settings = dict(d_model=inner.size(1), d_ff=len(inner), h=int(found["encoder/num_heads"]), norm_first=bool(found["encoder/pre_norm"]), bias=bias, tie=tie)
+    shared = {name: [found[f"{side}/{name}"].tolist() for side in ("encoder", "decoder")] for name in ("num_heads", "pre_norm")}
+    for name, (one, other) in shared.items():
+        if one != other or not isinstance(one, int): raise ValueError(f"{name} is {one} in the encoder and {other} in the decoder: a model of ours has one number for both.")
+    settings = dict(d_model=inner.size(1), d_ff=len(inner), h=shared["num_heads"][0], norm_first=bool(shared["pre_norm"][0]), bias=bias, tie=tie)
     return _blank(nn.Linear(1, 1), depths, (len(weight("encoder/embeddings_0/weight")), len(weight("decoder/embeddings/weight"))), dropout=0., **settings)
 
 def _ctranslate2_pairs(weight, ours):

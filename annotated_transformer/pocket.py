@@ -1811,6 +1811,7 @@ def split_of(
     words:tuple, # German words of a sentence
 )->str:          # One of `SPLITS`
     "Tell which split a German sentence belongs to."
+    if isinstance(words, str): raise TypeError("words is one str: give the words, punctuation apart, such as those of `pair.src_words`")
     found = [HELD_FORMS[w] for w in words if w in HELD_FORMS]
     if len(found) > 1:
         held = set().union(*found)
@@ -1873,6 +1874,7 @@ def check_request(
     "Refuse what `pocket_pairs` cannot do, and say what it can."
     for name, value in (("n", n), ("seed", seed)):
         if not isinstance(value, int) or isinstance(value, bool): raise TypeError(f"{name}={value!r} is a {type(value).__name__}: give an int")
+    if seed < 0: raise ValueError(f"seed={seed} is below 0, and Python would take it for {-seed}: give 0 or more")
     if split not in SPLITS: raise ValueError(f"split={split!r} is unknown: pick one of {', '.join(SPLITS)}")
     if pair not in ("de-en", "en-de"): raise ValueError(f"pair={pair!r} is unknown: pick de-en or en-de")
     if not 0 <= n <= LIMIT[split]: raise ValueError(f"n={n} is out of range: the {split} split hands out 0 to {LIMIT[split]} pairs")

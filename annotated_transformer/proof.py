@@ -60,16 +60,15 @@ def read_notebook(
     path, # An .ipynb file
 )->tuple[str|None, list[Cell]]: # Name of the module it exports to, and its code cells
     "The code cells of a notebook."
-    try: found = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+    try: found = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(Path(path).read_text(encoding="utf-8"))["cells"]]
     except (ValueError, KeyError, TypeError) as e: raise ValueError(f"{path} is not a notebook ({type(e).__name__}: {e}): give an .ipynb file.") from None
     cells, heading, claim = [], "", ""
-    for number, cell in enumerate(found):
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code": cells.append(Cell(number, source, heading, claim))
-        if cell["cell_type"] != "markdown": continue
+    for number, (kind, source) in enumerate(found):
+        if kind == "code": cells.append(Cell(number, source, heading, claim))
+        if kind != "markdown": continue
         for part in re.split(r"\n\s*\n", source.strip()):
             if part.startswith("#"): heading = claim = part.split("\n")[0].strip("# ")
-            elif part and part[0] not in "|$`": claim = _sentence(part)
+            elif part and not part.startswith(("|", "$$", "```")): claim = _sentence(part)
     module = next(filter(None, (c.told(r"default_exp (\S+)") for c in cells)), None)
     return module and module[1], cells
 
@@ -113,7 +112,8 @@ def _borrowed(module):
     finally:
         for name in names.keys() - own.keys(): del names[name]
         names.update(own)
-        if known is None: del sys.modules[module.__name__]
+        if known is None: sys.modules.pop(module.__name__, None)
+        else: sys.modules[module.__name__] = known
 
 def _one_line(e):
     text = " ".join(f"{type(e).__name__}: {e}".split()).removesuffix(":")
@@ -208,13 +208,15 @@ def prove_apart(
     prepare:Callable=lambda: None, # Called in each process before the notebook runs
     limit:float=600,         # Seconds for each
     workers:int=1,           # How many at a time
-    **options,               # `until` and `without`, see `prove`
+    until:int|None=None,     # Number of the last cell to run; None: all
+    without:Iterable[str]=(), # Headings whose cells are left out
 )->Iterator[NotebookVerdict]:        # In the order in which they end
     "`prove` in processes of their own, with a time limit."
+    for path in notebooks: read_notebook(path) # what cannot be read is no verdict
     def work(path, send): # sends dicts, since a mutant of this very module would have other classes
         try: prepare()
         except (Exception, SystemExit) as e: return send(dict(error=_one_line(e), trace=traceback.format_exc()))
-        verdict = prove(path, package, **options, on_cell=lambda cell: send(dict(cell=asdict(cell))))
+        verdict = prove(path, package, until, without, on_cell=lambda cell: send(dict(cell=asdict(cell))))
         send(asdict(verdict))
     for number, said, late in in_children([partial(work, path) for path in notebooks], limit, workers):
         last = said[-1] if said else {}
@@ -319,8 +321,10 @@ def proof(
     if not paths: raise SystemExit(f"There are no notebooks in {nbs}: name some, or their folder.")
     _import_common()
     failed = 0
-    for verdict in prove_apart(*paths, package=package, limit=limit, workers=workers):
-        failed += not verdict.passed
-        print(f"{verdict}\n{verdict.trace}".strip(), flush=True)
-        if module and failed: break
+    try:
+        for verdict in prove_apart(*paths, package=package, limit=limit, workers=workers):
+            failed += not verdict.passed
+            print(f"{verdict}\n{verdict.trace}".strip(), flush=True)
+            if module and failed: break
+    except (OSError, ValueError) as e: raise SystemExit(str(e)) from None
     if failed: raise SystemExit(1)

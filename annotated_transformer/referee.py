@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'library_marks', 'edit_distance', 'word_error_rate',
            'character_error_rate', 'foretold', 'Forced', 'teacher_forced', 'vocabulary_name', 'Verdict', 'judge',
-           'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'check_record',
-           'evaluate', 'direction', 'compared', 'keep_record']
+           'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'evaluate',
+           'direction', 'compared', 'keep_record']
 
 # %% ../nbs/46_referee.ipynb #b4ebbdad
 import json
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from .batching import Batch, TokenBatches
 from .checkpoints import to_strict_json
-from .cli import command_line, plain_errors
+from .cli import check_record, command_line, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus
 from .decoding import evaluating, forced_logp
@@ -313,20 +313,6 @@ def hearing(
     outputs = list(translator.translate([source for source, _ in pairs], beam=beam, alpha=alpha))
     return outputs, judge(outputs, [reference for _, reference in pairs], teacher_forced(translator, pairs), lowercase)
 
-# %% ../nbs/46_referee.ipynb #cb625eb9
-def check_record(
-    path:str, # Where the figures are to be kept
-)->Path:      # The same
-    "Refuse a place that cannot be written to, or holds anything but an earlier record."
-    path = Path(path)
-    if path.is_dir() or not path.parent.is_dir(): raise FileNotFoundError(f"json={str(path)!r} is no place for a file: give a name in a folder that is there.")
-    if not path.exists(): return path
-    try: command = json.loads(path.read_text(encoding="utf-8"))["command"]
-    except (ValueError, KeyError, TypeError, RecursionError): command = None
-    if not isinstance(command, str) or not command.startswith("at-evaluate"):
-        raise FileExistsError(f"json={str(path)!r} holds something else, which would be lost: choose another name.")
-    return path
-
 # %% ../nbs/46_referee.ipynb #dd617ef4
 @call_parse
 def evaluate(
@@ -344,7 +330,7 @@ def evaluate(
     "Score a model on a corpus, alone or against a baseline: every figure with its signature."
     options = dict(locals())
     with plain_errors(evaluate):
-        if json is not None: check_record(json)
+        if json is not None: check_record(json, "at-evaluate")
         names = [model] if baseline is None else [model, baseline]
         translators = [Translator.from_pretrained(name, device) for name in names]
         pairs = load_corpus(data, split, pair or direction(translators))
@@ -382,4 +368,4 @@ def keep_record(
 )->None:
     "Write the findings down."
     comparison = record["comparison"] and asdict(record["comparison"])
-    check_record(path).write_text(to_strict_json(record | dict(comparison=comparison), "record") + "\n", encoding="utf-8")
+    check_record(path, "at-evaluate").write_text(to_strict_json(record | dict(comparison=comparison), "record") + "\n", encoding="utf-8")

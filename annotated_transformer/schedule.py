@@ -26,7 +26,7 @@ def rate(
     warmup:int,      # Update at which the curve peaks
 )->float:            # Learning rate
     "factor · D^-0.5 · min(step^-0.5, step · warmup^-1.5) (§5.3, equation 3)."
-    check_number("step", step)
+    check_number("step", step, whole=True)
     check_number("model_size", model_size, low=1)
     check_number("factor", factor)
     check_number("warmup", warmup, low=1)

@@ -32,6 +32,7 @@ def _columns(pairs, first=0):
     for n, pair in enumerate(pairs, first):
         try:
             for row, (ids, ends) in zip(pair, sides, strict=True):
+                if isinstance(row, (bytes, bytearray)): raise TypeError # their bytes would pass for ids
                 ids.extend(row)
                 ends.append(len(ids))
         except (TypeError, ValueError): raise TypeError(f"pair {n} is {shown(pair)}, which is not two rows of token ids: encode the sentences first, see stream_ids.") from None

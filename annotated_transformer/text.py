@@ -41,7 +41,7 @@ def _many(values, name):
 def _ids(ids, size):
     "One row of ids as Python integers, each below `size`."
     try: row = [operator.index(i) for i in (ids.tolist() if hasattr(ids, "tolist") else ids)]
-    except TypeError: raise TypeError("ids is not one row of whole numbers: use `decode_batch` for several rows.") from None
+    except TypeError: raise TypeError("ids is not one row of whole numbers: give one row to `decode`, a list of rows to `decode_batch`.") from None
     for i in row:
         if not 0 <= i < size: raise ValueError(f"id {i} is outside 0..{size - 1}: it comes from another tokenizer or a larger model.")
     return row
@@ -107,6 +107,7 @@ class Vocab:
         self.set_default_index(default_index)
 
     def __len__(self)->int: return len(self.itos)
+    def __iter__(self): return iter(self.itos)
     def __contains__(self, token)->bool: return token in self.stoi
     def __repr__(self): return f"Vocab({len(self)} words)"
 
@@ -195,7 +196,7 @@ def build_vocab_from_iterator(
     max_tokens:int|None=None,         # Upper bound on the size, specials included
 )->Vocab:                             # Most frequent word first, equally frequent ones by alphabet
     "Count words and number them, as torchtext does."
-    specials, counter = list(specials or []), Counter()
+    specials, counter = list(_many(specials or [], "specials")), Counter()
     for words in iterator: counter.update(_many(words, "sentences"))
     ranked = sorted(counter, key=lambda w: (-counter[w], w))
     if max_tokens is not None:
@@ -425,8 +426,10 @@ def train(cls:SubwordTokenizer,
     "Learn the merges with the `tokenizers` library."
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     least = len(SPECIALS) + 256
-    if not isinstance(vocab_size, int) or vocab_size < least:
-        raise ValueError(f"vocab_size={vocab_size!r} is too small for 4 specials and 256 bytes: give {least} or more.")
+    if not isinstance(vocab_size, int) or not least <= vocab_size <= 10**7: # the library makes room for all of them at once
+        raise ValueError(f"vocab_size={vocab_size!r} is out of range: give {least} (4 specials and 256 bytes) to 10,000,000.")
+    if not isinstance(min_frequency, int) or not 0 <= min_frequency < 2**32:
+        raise ValueError(f"min_frequency={min_frequency!r} is no count: give a whole number of 0 or more.")
     texts = (" " + t for t in map(clean_text, _many(texts, "texts")) if t.strip()) # read once, never held
     first = next(texts, None)
     if first is None: raise ValueError("texts hold no words: give at least one sentence to learn from.")
@@ -468,6 +471,7 @@ def sample_batch(self:SubwordTokenizer,
     if not (isinstance(dropout, (int, float)) and 0 <= dropout <= 1):
         raise ValueError(f"dropout={dropout!r} is not a probability: give a number from 0 to 1.")
     if not isinstance(seed, int): raise TypeError(f"seed is {type(seed).__name__}, not int: give a whole number, such as the epoch's.")
+    if seed < 0: raise ValueError(f"seed={seed} is below 0, and Python would take it for {-seed}: give 0 or more.")
     split, whole, ids = self.tok.pre_tokenizer.pre_tokenize_str, self.tok.model.tokenize, self.tok.get_vocab()
     rank, draw, known = {pair: i for i, pair in enumerate(self.merges)}, random.Random(seed).random, defaultdict(list)
     def cut(word):
@@ -485,6 +489,7 @@ def save(self:TextTokenizer,
 ):
     "Write one JSON file; the same tokenizer gives the same bytes."
     path, data = Path(path), self.state()
+    if path.is_dir(): raise IsADirectoryError(f"{path} is a folder: give a file's name.")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(dict(kind=self.kind, sha256=_digest(data), data=data)) + "\n", encoding="utf-8")

@@ -118,12 +118,13 @@ def run_epoch(
 def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
-    with _memory_for(f"batch {number} (counted from 0; {size})", f"the weights are those of update {state.step}"), in_sync(model, last):
+    whose = f"the weights are those of update {state.step}" if training else "the batch is only judged, and the weights are as they were"
+    with _memory_for(f"batch {number} (counted from 0; {size})", whose), in_sync(model, last):
         out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
         loss, node = loss_compute(out, batch.tgt_y, norm)
         loss = float(loss)
         if not math.isfinite(loss):
-            raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; the weights are those of update {state.step}.")
+            raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: lower the learning rate (factor), or look at that batch; {whose}.")
         if training: # each step backwards has the precision of its step forwards
             with torch.autocast(node.device.type, enabled=False): node.backward(torch.full_like(node, world.size)) # as the mean over the processes will be taken
     return loss
@@ -161,8 +162,8 @@ def best_device(
     if device is None:
         if torch.cuda.is_available(): return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
-    try: torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
+    try: torch.zeros(1, device=device).tolist()
+    except (ImportError, RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
         raise ValueError(f"device={shown(device)} is not to be had on this machine: use 'cpu', or leave device out.") from None
     return str(device)
 

@@ -227,6 +227,9 @@ def fit(cls:Translator,
     **kwargs,                                    # `out`, `device`, `resume`, `progress`, `on_epoch`, `shard` of `training.fit`
 ):                                               # -> a trained Translator
     "From pairs of sentences to a translator."
+    for name, given, kind in (("config", config, TransformerConfig), ("training", training, TrainingConfig)):
+        if not isinstance(given, kind) and (name, given) != ("config", None): raise TypeError(f"{name}={shown(given)} is no {kind.__name__}: make one with {kind.__name__}(...).")
+    for name in kwargs: check_choice("option", name, ("out", "device", "resume", "progress", "on_epoch", "shard"))
     if store is None: train = check_pairs(train, "train")
     valid = None if valid is None else check_pairs(valid, "valid")
     config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
@@ -277,7 +280,7 @@ def translate(self:Translator,
     alpha:float=0.6,         # Length penalty of the beam (§6.1)
     n_best:int|None=None,    # Answers per text, as a list of `Candidate`s, best first; None: the text of the best
     together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
-    **wishes,                # `min_len`, `no_repeat` and `coverage` of `beam_search`
+    **wishes,                # `min_len` (start and end symbol included), `no_repeat` and `coverage` of `beam_search`
 ):                           # -> the translation, or an iterator of them in the order of the texts
     "Translate; one string gives one string, many give an iterator that reads as it goes."
     check_number("beam", beam, 1, 1000, whole=True)
@@ -393,6 +396,8 @@ def score(self:Translator,
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     models, pairs = self.allied(together), check_pairs(pairs)
     ids = [(self._source(n, s), self.tgt_tokenizer.encode(t)) for n, (s, t) in enumerate(pairs)]
+    for n, (_, t) in enumerate(ids):
+        if len(t) > 8 * self.max_source: raise ValueError(f"pairs[{n}] has a target of {len(t):,} tokens, more than {8 * self.max_source:,}: cut it into sentences.")
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
@@ -433,7 +438,8 @@ def check_outputs(
 )->list[dict]:                       # One row per example: source, reference, output
     "Source, reference and output side by side."
     check_number("n", n, whole=True)
-    pairs = list(islice(pairs, n))
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable): raise TypeError(f"pairs={shown(pairs)} is no list: give pairs (source, reference).")
+    pairs = [*islice(_checked(pairs, "pairs"), n)]
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, translator.translate(s for s, _ in pairs))]
 
 # %% ../nbs/42_translator.ipynb #75f869f3
@@ -466,7 +472,7 @@ def model_card(
         command=about.get("command"), hardware=about.get("hardware"),
         test=test and f"BLEU {test['bleu']:.2f} on {test['sentences']:,} sentences, {test['signature']}")
     langs = [line(lang) for lang in str(pair).split("-")]
-    head = ["---", "library_name: annotated_transformer", "pipeline_tag: translation", f"language: [{', '.join(langs)}]", "---", "", f"# Translation, {' to '.join(langs)}", ""]
+    head = ["---", "library_name: annotated_transformer", "pipeline_tag: translation", f"language: {json.dumps([lang for lang in langs if lang != '?'])}", "---", "", f"# Translation, {' to '.join(langs)}", ""]
     table = ["| | |", "|---|---|", *(f"| {name} | {line(fact)} |" for name, fact in facts.items() if fact), ""]
     use = ["```python", "from annotated_transformer.translator import Translator", 'Translator.from_pretrained("this-folder").translate("…")', "```", ""]
     return "\n".join([*head, "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "", *table, *use])

@@ -62,10 +62,12 @@ EXERCISES = {}
 def _source(thing):
     "Text of a function or class, also of one from a notebook cell, and a copy of the names it sees."
     made = thing.__init__ if isinstance(thing, type) else thing
-    return _text_of(thing.__name__, "".join(linecache.getlines(made.__code__.co_filename))), dict(made.__globals__)
+    text = _text_of(thing.__name__, "".join(linecache.getlines(made.__code__.co_filename))) if hasattr(made, "__code__") else None
+    if text is None: raise ValueError(f"sketch is {shown(thing)}: give a function or class with a name, defined at the left margin.")
+    return text, dict(made.__globals__)
 
 @cache
-def _text_of(name, text): return ast.get_source_segment(text, next(n for n in ast.parse(text).body if getattr(n, "name", None) == name))
+def _text_of(name, text): return next((ast.get_source_segment(text, n) for n in ast.parse(text).body if getattr(n, "name", None) == name), None)
 
 # %% ../nbs/79_tutor.ipynb #9901d681
 def outcome(
@@ -84,6 +86,7 @@ def outcome(
 # %% ../nbs/79_tutor.ipynb #f5184eab
 def _number_difference(got, wanted):
     "The first difference of two tensors, in words."
+    if got.is_nested or got.layout != torch.strided or got.device != wanted.device: return f": got a tensor of another layout or device ({got.layout}, {got.device}), wanted an ordinary one on {wanted.device}"
     if got.shape != wanted.shape: return f": got shape {tuple(got.shape)}, wanted {tuple(wanted.shape)}"
     kinds = [torch.float64 if t.is_floating_point() else torch.int64 if t.dtype != torch.bool else t.dtype for t in (got, wanted)]
     if wanted.dim() and kinds[0] != kinds[1]: return f": got {got.dtype}, wanted {wanted.dtype}"
@@ -109,7 +112,7 @@ def difference(
         return next((f"[{i}]{d}" for i, pair in enumerate(zip(got, wanted)) if (d := difference(*pair))), None)
     if isinstance(wanted, dict) and isinstance(got, dict):
         for say, names in (("is missing", wanted.keys() - got.keys()), ("is not wanted", got.keys() - wanted.keys())):
-            if names: return f": {min(names)} {say}"
+            if names: return f": {min(names, key=str)} {say}"
         return next((f" {k}{d}" for k in wanted if (d := difference(got[k], wanted[k]))), None)
     if isinstance(wanted, (Tensor, float)):
         number = isinstance(got, (Tensor, float)) or isinstance(got, int) and abs(got) < 2**63
@@ -1003,10 +1006,11 @@ def stub(
     "Replace the body of every function and method, but not its docstring."
     lines = source.splitlines()
     tree = ast.parse(source)
-    functions = [n for top in tree.body for n in (top.body if isinstance(top, ast.ClassDef) else [top]) if isinstance(n, ast.FunctionDef)]
+    functions = [n for top in tree.body for n in (top.body if isinstance(top, ast.ClassDef) else [top]) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
     for f in sorted(functions, key=lambda f: -f.lineno):
         if not ast.get_docstring(f): raise ValueError(f"{f.name} has no docstring: a stub needs one, to say what is to be written.")
-        doc = f.body[0]
+        doc, *rest = f.body
+        if doc.lineno == f.lineno or any(n.lineno <= doc.end_lineno for n in rest): raise ValueError(f"{f.name}: the docstring needs lines of its own.")
         lines[doc.end_lineno:f.end_lineno] = [" " * doc.col_offset + "raise NotImplementedError"]
     return "\n".join(lines)
 

@@ -133,7 +133,7 @@ def headline(
     "An epoch in one line: both losses, perplexity, learning rate."
     if not isinstance(row, dict) or not {"epoch", "train_loss", "lr"} <= row.keys():
         raise ValueError(f"row={shown(row)} is not an epoch's row: give one of the dictionaries that fit returns.")
-    watched = f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}" if "valid_nll" in row else ""
+    watched = f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}" if {"valid_nll", "valid_ppl"} <= row.keys() else ""
     return f"epoch {row['epoch']}: loss {row['train_loss']:.3f}{watched}, learning rate {row['lr']:.1e}"
 
 # %% ../nbs/35_watching.ipynb #fb79763e
@@ -142,6 +142,8 @@ def training_curve(
 )->Figure:                  # A chart that displays itself
     "Training loss and validation NLL over the epochs, under the last epoch's headline."
     if not history: raise ValueError("history has no epoch yet: give what fit returned.")
+    kinds = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl=float) # log.csv holds texts
+    history = [{k: kind(row[k]) for k, kind in kinds.items() if row.get(k) not in ("", None)} if isinstance(row, dict) else row for row in history]
     title, every = headline(history[-1]), math.ceil(len(history) / 500)
     rows = list(history[::-1][::every])[::-1]
     columns = {"training loss (smoothed)": "train_loss", "validation NLL": "valid_nll"}
