@@ -256,7 +256,8 @@ class MultiHeadedAttention(nn.Module):
             q, k, v = (split_heads(x, self.h) for x in cache.joint(query).split([m.out_features for m in maps], -1))
             return q, *cache.append(k, v)
         if not cache.length: cache.append(*(split_heads(x, self.h) for x in self._project(query, key, value)[1:]))
-        return split_heads(self.W_q(query.reshape(cache.rows, len(query) // max(cache.rows, 1) * query.size(1), self.d_model)), self.h), *cache.filled()
+        beams = query.reshape(cache.rows, -1, self.d_model) if cache.rows else query # an empty batch has no rows to share out
+        return split_heads(self.W_q(beams), self.h), *cache.filled()
 
     def _project(self, query, key, value):
         if key is not value: return self.W_q(query), self.W_k(key), self.W_v(value)
