@@ -488,9 +488,9 @@ def run(part, n, seed, minutes, keep):
     began, used = time.time(), os.times()
     found = PARTS[part][0](n, seed, work.resolve(), minutes)
     after = os.times()
-    from annotated_transformer.training import hardware
+    from annotated_transformer.training import hardware, made_with
     size = f'--minutes {minutes:g}' if part == 'loop' else f'--n {n}'
-    about = dict(command=f'python .ci/soak.py {part} {size} --seed {seed}', seed=seed, hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
+    about = dict(command=f'python .ci/soak.py {part} {size} --seed {seed}', seed=seed, revision=made_with().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
     print(part, json.dumps(about | found, indent=1))
     if keep:
         kept = json.loads(RECORD.read_text()) if RECORD.exists() else {}

@@ -350,9 +350,11 @@ def check_settings(
 # %% ../nbs/34_training.ipynb #20d5412c
 @patch
 def resume(self:Run):
-    "Take over the newest whole checkpoint, and the weights of those before it for the final mean."
+    "Take over the newest whole checkpoint, and the weights of those right before it for the final mean."
     whole = [folder for folder in checkpoints(self.out) if _sound(folder)]
-    for folder in whole[-self.keep:]: self.take(folder, folder == whole[-1]); self.remember()
+    tail = [folder for back, folder in enumerate(whole[:-self.keep - 1:-1]) if _number(folder) == _number(whole[-1]) - back][::-1] # up to a gap
+    if tail and (lost := _number(tail[0]) - 1) > max(0, self.config.epochs - self.config.average_last): warnings.warn(f"{self.out}/epoch-{lost:03} is missing: the final mean begins after it.", stacklevel=2)
+    for folder in tail: self.take(folder, folder == tail[-1]); self.remember()
     unfinished = self.out/"unfinished"
     if unfinished.is_dir():
         try: follows = run_state(check_checkpoint(unfinished))[0]["history"] == self.history
@@ -392,9 +394,13 @@ def run_state(
     except (LookupError, TypeError): raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: restore it from a copy.") from None
     return state, counters, so_far
 
+def _number(folder): return int(folder.name.removeprefix("epoch-"))
+
 def _sound(folder):
-    try: return bool(run_state(folder))
-    except ValueError as e: warnings.warn(f"{folder} is passed over: {e}", stacklevel=3)
+    try: held = len(run_state(folder)[0]["history"])
+    except ValueError as e: return warnings.warn(f"{folder} is passed over: {e}", stacklevel=3)
+    if held == _number(folder): return True
+    warnings.warn(f"{folder} is passed over: it holds the state after epoch {held}.", stacklevel=3)
 
 # %% ../nbs/34_training.ipynb #4c0f93f7
 @patch
