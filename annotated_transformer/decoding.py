@@ -20,6 +20,7 @@ from .attention import record_attention
 from .batching import pad_rows
 from .config import check_number
 from .layers import DecoderCache
+from .loss import check_labels
 from .masks import broadcast_mask, subsequent_mask, target_mask
 from .model import check_ids
 
@@ -367,5 +368,5 @@ def forced_logp(
 
 def _forced(scores, labels):
     "Log-probability of each label, and whether it has the highest score."
-    if labels.numel() and not 0 <= labels.min() <= labels.max() < scores.size(-1): raise ValueError(f"tgt holds a token id outside the vocabulary of {scores.size(-1)}: encode the answers with this model's.")
+    labels = check_labels(labels, scores.size(-1))
     return scores.log_softmax(-1).gather(-1, labels[:, None])[:, 0], scores.argmax(-1) == labels

@@ -352,7 +352,8 @@ def check_settings(
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those right before it for the final mean."
     whole = [folder for folder in checkpoints(self.out) if _sound(folder)]
-    tail = [folder for back, folder in enumerate(whole[:-self.keep - 1:-1]) if _number(folder) == _number(whole[-1]) - back][::-1] # up to a gap
+    tail = whole[-self.keep:]
+    while tail and _number(tail[-1]) - _number(tail[0]) >= len(tail): tail.pop(0) # up to a gap
     if tail and (lost := _number(tail[0]) - 1) > max(0, self.config.epochs - self.config.average_last): warnings.warn(f"{self.out}/epoch-{lost:03} is missing: the final mean begins after it.", stacklevel=2)
     for folder in tail: self.take(folder, folder == tail[-1]); self.remember()
     unfinished = self.out/"unfinished"
