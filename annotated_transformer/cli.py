@@ -15,6 +15,7 @@ import signal
 import sys
 import warnings
 from ast import literal_eval
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
@@ -130,9 +131,10 @@ def forget_run(
 def load_parts(
     data:str, # A named corpus, or a path
     pair:str, # Languages, source first
-)->list[list[tuple[str, str]]]: # Pairs to train on, to watch, and to test with
+    on_disk:bool=False, # Leave the pairs to train on where they are?
+)->list[Sequence[tuple[str, str]]]: # Pairs to train on, to watch, and to test with
     "The three parts of a corpus, and one line about them."
-    parts = {split: load_corpus(data, split, pair) for split in ("train", "valid", "test")}
+    parts = {split: load_corpus(data, split, pair, on_disk) for split in ("train", "valid", "test")}
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())
 
@@ -154,7 +156,7 @@ def train(
     resume:bool=False,    # Go on from the newest checkpoint
     overwrite:bool=False, # Replace an earlier run in <out>
     half:bool=False,      # Store the weights as float16: half the size
-    store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory; the texts of wmt14 and iwslt14 stay on disk too (default: all is held in memory)
+    store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory; texts of the hub and of own files then stay on disk too (default: all is held in memory)
     shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one
     set:str=None,         # Any other settings, as in "clip=1 consistency=5 inner_dropout=0"
 ):
@@ -169,7 +171,7 @@ def train(
             check_number("show", show, whole=True)
             folder = check_out(out, resume, overwrite)
             if store is not None and Path(out).resolve() in (place := Path(store).resolve(), *place.parents): raise ValueError(f"--store {store} lies in --out {out}, which is replaced as a whole: give a folder beside it.")
-            learn, watch, test = load_parts(data, pair)
+            learn, watch, test = load_parts(data, pair, store is not None)
             if overwrite and world.first: forget_run(folder)
         how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)

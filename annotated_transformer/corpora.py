@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['MAX_LINE', 'MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'CORPORA', 'read_lines', 'parallel_files',
            'tsv_pairs', 'jsonl_pairs', 'languages', 'read_pairs', 'Filtered', 'filter_pairs', 'fetch', 'multi30k',
-           'have_multi30k', 'hub_library', 'HubPairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'split_pairs',
-           'load_corpus', 'length_counts']
+           'have_multi30k', 'hub_library', 'HubPairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs',
+           'split_pairs', 'load_corpus', 'length_counts']
 
 # %% ../nbs/22_corpora.ipynb #fcfc45a4
-import codecs, gzip, hashlib, heapq, io, json, os, re, warnings, zlib
+import codecs, gzip, hashlib, heapq, io, json, os, re, sys, warnings, zlib
 from collections import Counter
 from functools import partial
 from importlib import import_module
@@ -48,12 +48,15 @@ def parallel_files(
     tgt_path:str|os.PathLike, # Their translations, line by line
 )->list[tuple[str, str]]:     # The pairs
     "Pairs from two files whose lines belong together."
-    pairs = list(zip_longest(read_lines(src_path), read_lines(tgt_path)))
-    if pairs and None in pairs[-1]:
-        whole = next(n for n, pair in enumerate(pairs) if None in pair)
-        short, long = (src_path, tgt_path) if pairs[-1][0] is None else (tgt_path, src_path)
-        raise ValueError(f"{short} ends after line {whole} where {long} has {len(pairs)} lines: both need one sentence a line, in step.")
-    return pairs
+    return list(_in_step(src_path, tgt_path))
+
+def _in_step(src_path, tgt_path):
+    lines = zip_longest(read_lines(src_path), read_lines(tgt_path))
+    for whole, pair in enumerate(lines):
+        if None in pair:
+            short, long = (src_path, tgt_path) if pair[0] is None else (tgt_path, src_path)
+            raise ValueError(f"{short} ends after line {whole} where {long} has {whole + 1 + sum(1 for _ in lines)} lines: both need one sentence a line, in step.")
+        yield pair
 
 # %% ../nbs/22_corpora.ipynb #7ae97040
 def _columns(head, wanted, path):
@@ -68,12 +71,16 @@ def tsv_pairs(
     tgt_col:int|str=1,    # Column of the target
 )->list[tuple[str, str]]: # The pairs
     "Pairs from a file of tab-separated columns."
-    rows = [line.split("\t") for line in read_lines(path)]
-    if not rows: return []
-    src, tgt = _columns(rows[0], (src_col, tgt_col), path)
-    for n, row in enumerate(rows, 1):
-        if len(row) != len(rows[0]): raise ValueError(f"{path}, line {n}: columns: {len(row)} where line 1 has {len(rows[0])}: give every line the same.")
-    return [(row[src], row[tgt]) for row in rows[isinstance(src_col, str) or isinstance(tgt_col, str):]]
+    return list(_in_columns(path, src_col, tgt_col))
+
+def _in_columns(path, src_col, tgt_col):
+    for n, line in enumerate(read_lines(path), 1):
+        row = line.split("\t")
+        if n == 1:
+            width, (src, tgt) = len(row), _columns(row, (src_col, tgt_col), path)
+            if isinstance(src_col, str) or isinstance(tgt_col, str): continue # the line of the names
+        if len(row) != width: raise ValueError(f"{path}, line {n}: columns: {len(row)} where line 1 has {width}: give every line the same.")
+        yield row[src], row[tgt]
 
 # %% ../nbs/22_corpora.ipynb #9c8995f6
 def jsonl_pairs(
@@ -82,7 +89,9 @@ def jsonl_pairs(
     tgt_key:str="en",     # Key of the target text
 )->list[tuple[str, str]]: # The pairs
     "Pairs from a file of JSON lines."
-    pairs = []
+    return list(_in_objects(path, src_key, tgt_key))
+
+def _in_objects(path, src_key, tgt_key):
     for n, line in enumerate(read_lines(path), 1):
         try: row = json.loads(line)
         except (ValueError, RecursionError): raise ValueError(f"{path}, line {n}: not JSON: give one whole object a line, without empty lines.") from None
@@ -91,8 +100,7 @@ def jsonl_pairs(
         if not all(isinstance(s, str) for s in pair): raise ValueError(f"{path}, line {n}: needs text under {src_key!r} and {tgt_key!r}.")
         try: "".join(pair).encode()
         except UnicodeEncodeError: raise ValueError(f"{path}, line {n}: holds half a surrogate pair: mend the text.") from None
-        pairs.append(pair)
-    return pairs
+        yield pair
 
 # %% ../nbs/22_corpora.ipynb #064b548f
 def languages(
@@ -110,15 +118,19 @@ def read_pairs(
     pair:str="de-en",     # Languages, source first: endings, keys or column names
 )->list[tuple[str, str]]: # The pairs
     "Pairs from a path, read by what lies there."
+    return list(_reader(path, pair)[1]())
+
+def _reader(path, pair):
+    "The files that belong to a path, and what reads them pair by pair."
     src, tgt = languages(pair)
     name = str(path).removesuffix(".gz")
     if name.endswith(".tsv") and (file := _first(name)):
         head = next(read_lines(file), "").split("\t")
         if (src in head) != (tgt in head): raise ValueError(f"{file} names its columns {shown(head)}, and has no {shown(tgt if src in head else src)}: give a pair that it has.")
-        return tsv_pairs(file, *((src, tgt) if src in head and tgt in head else (0, 1)))
-    if name.endswith(".jsonl") and (file := _first(name)): return jsonl_pairs(file, src, tgt)
-    files = _first(f"{path}.{src}"), _first(f"{path}.{tgt}")
-    if all(files): return parallel_files(*files)
+        return [file], partial(_in_columns, file, *((src, tgt) if src in head and tgt in head else (0, 1)))
+    if name.endswith(".jsonl") and (file := _first(name)): return [file], partial(_in_objects, file, src, tgt)
+    files = [_first(f"{path}.{src}"), _first(f"{path}.{tgt}")]
+    if all(files): return files, partial(_in_step, *files)
     raise FileNotFoundError(f"no pairs at {path}: give a .tsv or .jsonl file, or the prefix of two files `{Path(path).name}.{src}` and `{Path(path).name}.{tgt}`.")
 
 # %% ../nbs/22_corpora.ipynb #553eb01b
@@ -309,12 +321,31 @@ def opus_books(
     "OPUS Books: aligned novels, in one part."
     return hub_pairs("Helsinki-NLP/opus_books", "-".join(sorted(languages(pair))), pair=pair, split=split)
 
+# %% ../nbs/22_corpora.ipynb #cf94f034
+def _rows(path, pair, files, rule):
+    "Pairs as rows of a table; the library keeps tables too, and knows them by these arguments."
+    src, tgt = languages(pair)
+    for source, target in _reader(path, pair)[1](): yield dict(translation={src: source, tgt: target})
+
+def disk_pairs(
+    path:str|os.PathLike, # As for `read_pairs`
+    pair:str="de-en",     # Languages, source first
+)->HubPairs:              # The same pairs, on disk
+    "`read_pairs` for files that do not fit into memory."
+    library, (files, read) = hub_library(), _reader(path, pair)
+    known = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    columns = library.Features(translation=library.Translation(sorted(languages(pair))))
+    if next(read(), None) is None: return HubPairs(library.Dataset.from_dict(dict(translation=[]), columns), pair) # of which the library would make no table
+    try: rows = library.Dataset.from_generator(_rows, columns, gen_kwargs=dict(path=str(Path(path).resolve()), pair=pair, files=[known], rule=1))
+    except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
+    return HubPairs(rows, pair)
+
 # %% ../nbs/22_corpora.ipynb #5ade1880
 def split_pairs(
     pairs:Sequence[tuple[str, str]], # The whole corpus
     split:str="train",           # `train`, `valid` or `test`
     seed:int=0,                  # Another seed, another choice
-)->list[tuple[str, str]]:        # The part, in the order of the corpus
+)->Sequence[tuple[str, str]]:    # The part, in the order of the corpus; on disk if that is
     "A part of a corpus that has none of its own: no source sentence is in two parts."
     if split not in ("train", "valid", "test"): raise ValueError(f"split={split!r} does not exist here: pick train, valid or test.")
     if not isinstance(pairs, Sequence): pairs = list(pairs)
@@ -323,21 +354,23 @@ def split_pairs(
     n = max(1, min(2_000, len(sources) // 20))
     order = heapq.nsmallest(2 * n, sources, key=lambda s: (hashlib.sha256(f"{seed}\n{s}".encode()).digest(), s))
     part = dict.fromkeys(order[:n], "valid") | dict.fromkeys(order[n:], "test")
-    return [pair for pair in pairs if part.get(pair[0], "train") == split]
+    inside = lambda pair: part.get(pair[0], "train") == split
+    if isinstance(pairs, HubPairs): return HubPairs(pairs.rows.select(i for i, pair in enumerate(pairs) if inside(pair)), pairs.pair)
+    return [pair for pair in pairs if inside(pair)]
 
 # %% ../nbs/22_corpora.ipynb #9acf054b
 def _whole(pairs, path):
     "The pairs that have text on both sides."
-    kept = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+    kept = pairs.filter(1, sys.maxsize, sys.maxsize) if isinstance(pairs, HubPairs) else [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
     if len(kept) < len(pairs): warnings.warn(f"{path}: {len(pairs) - len(kept)} of {len(pairs)} pairs have an empty side and are left out.", stacklevel=2)
     return kept
 
-def _from_path(path, split, pair):
+def _from_path(path, split, pair, read):
     "A part of a folder that has parts, or a share of any other path."
-    if not path.is_dir(): return split_pairs(_whole(read_pairs(path, pair), path), split)
+    if not path.is_dir(): return split_pairs(_whole(read(path, pair), path), split)
     for name in ("valid", "val", "validation", "dev") if split == "valid" else (split,):
         for end in ("", ".tsv", ".jsonl"):
-            try: return _whole(read_pairs(path/f"{name}{end}", pair), path)
+            try: return _whole(read(path/f"{name}{end}", pair), path)
             except FileNotFoundError: continue
     src, tgt = languages(pair)
     raise FileNotFoundError(f"{path} has no part {split!r} for {pair}: put {split}.tsv, {split}.jsonl, or {split}.{src} and {split}.{tgt} there.")
@@ -364,13 +397,14 @@ def load_corpus(
     data:str|os.PathLike="pocket", # `pocket`, `multi30k`, `iwslt14`, `wmt14`, `opus_books`, or a path
     split:str="train",             # `train`, `valid`, `test`, or another part that the corpus has
     pair:str="de-en",              # Languages, source first
-)->Sequence[tuple[str, str]]:      # The pairs: a list, or those of the hub on disk
+    on_disk:bool=False,            # Keep the pairs of a path on disk to train on? Those of the hub are kept there anyway
+)->Sequence[tuple[str, str]]:      # The pairs: a list, or `HubPairs` on disk
     "Pairs of a named corpus, a folder or a file; those to train on from the hub without doubtful ones."
     languages(pair)
     if not isinstance(data, (str, os.PathLike)): raise TypeError(f"data={data!r} is no corpus: give a name ({', '.join(CORPORA)}) or a path.")
     if split in ("val", "validation", "dev"): split = "valid"
     if data in CORPORA: return CORPORA[data](split, pair)
-    try: return _from_path(Path(data), split, pair)
+    try: return _from_path(Path(data), split, pair, disk_pairs if on_disk and split.startswith("train") else read_pairs)
     except FileNotFoundError as e: raise FileNotFoundError(f"{e} (Corpora with a name: {', '.join(CORPORA)}.)") from None
 
 # %% ../nbs/22_corpora.ipynb #dfba2a07

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'clean_text', 'spacy_tokenizer', 'wordlevel_tokenizer', 'word_splitter',
            'detokenize', 'Vocab', 'build_vocab_from_iterator', 'as_vocab', 'TextTokenizer', 'WordTokenizer',
-           'merge_pair', 'learn_bpe', 'apply_bpe', 'byte_alphabet', 'SubwordTokenizer', 'load_tokenizer']
+           'merge_pair', 'learn_bpe', 'apply_bpe', 'byte_alphabet', 'SubwordTokenizer', 'vocabulary_digest',
+           'load_tokenizer']
 
 # %% ../nbs/20_text.ipynb #4cf1eb4e
 import hashlib, json, operator, os, random, re, unicodedata
@@ -494,6 +495,12 @@ def save(self:TextTokenizer,
     part = path.with_name(path.name + ".part")
     part.write_text(json.dumps(dict(kind=self.kind, sha256=_digest(data), data=data)) + "\n", encoding="utf-8")
     os.replace(part, path)
+
+def vocabulary_digest(
+    *tokenizers:TextTokenizer, # Of source and target; a joint one counts once
+)->str:                        # 64 hexadecimal digits
+    "Fingerprint of which piece has which number."
+    return _digest([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
 
 def _digest(data): return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 

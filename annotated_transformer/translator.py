@@ -34,7 +34,7 @@ from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
 from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
-from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer
+from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer, vocabulary_digest
 from .training import best_device, fast_bf16
 from .training import fit as train_model
 from .watching import training_speed
@@ -241,7 +241,7 @@ def fit(cls:Translator,
         both, batches = stored_batches(train, store, training, tokenizer, vocab_size, pair, kwargs.get("progress", True))
         data = batches.digest
     watched = valid and training_batches(valid, both, training, name="valid")
-    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=data)
+    facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=data, vocabulary=vocabulary_digest(*both))
     torch.manual_seed(training.seed)
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
     translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
@@ -490,7 +490,8 @@ def save_pretrained(self:Translator,
     dtype=None, # Type of the stored numbers, e.g. torch.float16 for half the size; None: as they are
 )->Path:        # The folder
     "Weights, tokenizers and configuration in one folder that is either whole or absent."
-    config = to_strict_json(dict(model=asdict(self.config), joint=self.joint, about=self.about), "about", exact=False)
+    vocabulary = vocabulary_digest(self.src_tokenizer, self.tgt_tokenizer)
+    config = to_strict_json(dict(model=asdict(self.config), joint=self.joint, vocabulary=vocabulary, about=self.about), "about", exact=False)
     with whole_folder(check_place(folder)) as new:
         save_weights(self.model, new/"model.safetensors", dtype)
         self._save_tokenizers(new)
@@ -501,14 +502,14 @@ def save_pretrained(self:Translator,
 # %% ../nbs/42_translator.ipynb #883fb63b
 def read_config(
     folder,   # A folder of `save_pretrained`, its manifest checked
-)->tuple[TransformerConfig, bool, dict]: # How to build the model; is the vocabulary joint?; what is known about it
+)->tuple[TransformerConfig, bool, str|None, dict]: # How to build the model; is the vocabulary joint?; its `vocabulary_digest`, None in older folders; what is known about it
     "The configuration of a saved translator."
     path = Path(folder)/"config.json"
     if not path.is_file(): raise FileNotFoundError(f"{folder} holds no config.json: it may be a checkpoint of a training; give a folder that save_pretrained wrote.")
     try: kept = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError): kept = None
-    parts = [kept.get(name) for name in ("model", "joint", "about")] if isinstance(kept, dict) else []
-    if list(map(type, parts)) != [dict, bool, dict]: raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
+    parts = [kept.get(name) for name in ("model", "joint", "vocabulary", "about")] if isinstance(kept, dict) else []
+    if list(map(type, parts)) not in ([dict, bool, str, dict], [dict, bool, type(None), dict]): raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
     return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
 # %% ../nbs/42_translator.ipynb #95e4a8c6
@@ -520,11 +521,12 @@ def from_pretrained(cls:Translator,
     "Load a translator, after checking every file of it; nothing in the folder is executed."
     if not isinstance(folder, (str, os.PathLike)): raise TypeError(f"folder={shown(folder)} is not a path: give the name of a folder, or 'pocket'.")
     folder = check_manifest(files("annotated_transformer")/"pocket_model" if folder == "pocket" else folder)
-    config, joint, about = read_config(folder)
+    config, joint, vocabulary, about = read_config(folder)
     for name in (names := ["tokenizer"] if joint else ["src_tokenizer", "tgt_tokenizer"]) + ["model"]:
         file = folder/f"{name}.{'safetensors' if name == 'model' else 'json'}"
         if not file.is_file(): raise FileNotFoundError(f"{folder} holds no {file.name}: give a folder that save_pretrained wrote.")
     tokenizers = [load_tokenizer(folder/f"{name}.json") for name in names]
+    if vocabulary not in (None, vocabulary_digest(*tokenizers)): raise ValueError(f"{folder} holds another vocabulary than its model was saved with: restore {' and '.join(names)} from a copy.")
     model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
     return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
 
