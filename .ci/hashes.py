@@ -1,9 +1,10 @@
-"""Every package that the checks install, with the sha256 of its files, in .ci/requirements.txt. `--make` writes it, by uv; otherwise it is compared with constraints.txt."""
+"""Every package that the checks install, with the sha256 of its files, in .ci/requirements.txt. `--make` writes it, by uv; otherwise it is compared with constraints.txt, and after `make locked` with what is installed."""
 import re
 import subprocess
 import sys
 import tempfile
 from configparser import ConfigParser
+from importlib.metadata import distributions
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +39,10 @@ def problems():
         if versions.get(name, {version}) != {version}: yield f'{name} is {sorted(versions[name])} here, {version} in constraints.txt'
     names = {re.split(r'[<>=~!]', word)[0].lower() for word in wanted()}
     yield from (f'{name} is missing' for name in sorted(names - versions.keys()) if not BUILDS.fullmatch(name))
+    if (ROOT/'.venv/locked').exists():
+        for dist in distributions():
+            name = re.sub('[-_.]+', '-', dist.name).lower()
+            if dist.version not in versions.get(name, ()) and name not in ('pip', 'uv', 'annotated-transformer') and not BUILDS.fullmatch(name): yield f'{name} {dist.version} is installed without a hash'
     if re.search('://|--(extra-)?index|--find-links', LOCK.read_text()): yield 'an address has crept in'
 
 def main():

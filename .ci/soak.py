@@ -3,12 +3,14 @@
     python .ci/soak.py damage --n 500     # damaged checkpoints: refused, nothing executed, the one before used
     python .ci/soak.py full --n 20        # sizes at which the disk is full during a save
     python .ci/soak.py crash              # a training ended at every one of its file-system calls
-    python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`; goes on where it was stopped
-    python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back
-    python .ci/soak.py corpus --n 5000000 # as many stored pairs: the memory of a training, beside that with 100,000
+    python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
+    python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
+    python .ci/soak.py corpus --n 5000000 # at-train --store with as many pairs: its memory, beside that with 100,000
+    python .ci/soak.py shards --n 100000  # the same in small, without texts and commands
+    python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
-    python .ci/soak.py quick              # all of them but the corpus, whose short form 24_shards runs; keeps no figures
+    python .ci/soak.py quick              # all of them in short, but for corpus and race; keeps no figures
 
 The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
 import argparse
@@ -91,7 +93,8 @@ def train_in(folder, epochs=3):
     return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
 
 def end_before(n, folder, note, events):
-    "The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty"
+    """The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty.
+    If n is None it goes on, and notes the path of every call"""
     left, me, inside = [n], threading.get_ident(), str(folder)
     import safetensors.torch
     save_file, fsync = safetensors.torch.save_file, os.fsync
@@ -104,9 +107,10 @@ def end_before(n, folder, note, events):
         sys.audit('fsync', os.readlink(f'/proc/self/fd/{fd}'))
         fsync(fd)
     def watch(event, args):
-        if left[0] < 0 or event not in events or threading.get_ident() != me: return
+        if left[0] is not None and left[0] < 0 or event not in events or threading.get_ident() != me: return
         if not str(args[0]).startswith(inside) and os.path.isabs(str(args[0])): return # what is relative lies in a folder that rmtree holds open
         writes = event == 'open' and args[2] & (os.O_WRONLY | os.O_RDWR)
+        if n is None: os.write(note, f'{args[0]}\n'.encode() * (2 if writes else 1)); return
         if left[0] == 0 or writes and left[0] == 1:
             after, left[0] = left[0] == 1, -1
             if after and os.path.isabs(str(args[0])): os.open(args[0], args[2], 0o666)
@@ -129,29 +133,34 @@ def in_child(work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 def crash(n, seed, work, minutes):
-    "n is the distance between the points: 1 is every call"
+    "n is the distance between the points: 1 is every call; the calls of one save are all there anyway"
     import annotated_transformer.all # once, in the parent: a child is there at once
     import annotated_transformer.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
     digest = lambda folder: in_child(lambda note: os.write(note, train_in(folder).encode()))
     status, target = digest(fresh(work/'whole'))
     if status: sys.exit(f'the training itself fails: {target}')
-    failed, events, point = [], Counter(), 0
+    failed, events = [], Counter()
     watched = from_page('32_checkpoints', 'FILE_EVENTS')['FILE_EVENTS']
-    while True:
+    folder = fresh(work/'cut')
+    def noted(note): end_before(None, folder, note, watched); train_in(folder)
+    status, calls = in_child(noted)
+    if status: sys.exit(f'the training itself fails: {calls[-2000:]}')
+    calls = calls.splitlines()
+    of_save = [i for i, path in enumerate(calls) if 'epoch-002' in path]
+    of_save = range(of_save[0], next(i for i in of_save if i + 1 not in of_save) + 2) # the last flushes the folder around it
+    for point in sorted({*range(0, len(calls), n), *of_save}):
         folder = fresh(work/'cut')
         def stopped(note): end_before(point, folder, note, watched); train_in(folder)
         status, at = in_child(stopped)
-        if status not in (0, 99): failed.append(dict(point=point, at='', error=at))
-        if status == 0: break
+        if status != 99: failed.append(dict(point=point, at='', error=at or 'no such call')); continue
         status, found = digest(folder)
         if status or found != target or litter(folder): failed.append(dict(point=point, at=at, error=found if status else f'other weights, or litter {litter(folder)}'))
         events[at.split()[0]] += 1
-        point += n
-    return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), calls=dict(events), failed=failed)
+    return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), of_one_save=len(of_save), calls=dict(events), failed=failed)
 
 # ---- and killed, as commands
 
-def corpus(path):
+def pocket_file(path):
     from annotated_transformer.pocket import pocket_pairs
     path.write_text(''.join(f'{p.src}\t{p.tgt}\n' for p in pocket_pairs(600, seed=7)))
     return path
@@ -160,7 +169,7 @@ def at_train(data, out, resume, processes=1):
     small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3 save_every=7 accum_iter=2'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
     launch = [sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', processes, '--max-restarts', 9, '--rdzv-backend', 'c10d', '--rdzv-endpoint', 'localhost:0', '--no-python'] if processes > 1 else []
-    return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'))
+    return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'), start_new_session=processes > 1)
 
 def finished(process):
     out, err = process.communicate()
@@ -172,28 +181,43 @@ def newest(folder):
     from annotated_transformer.checkpoints import checkpoints
     return max((int(p.name[6:]) for p in checkpoints(folder/'model-training')), default=0) if (folder/'model-training').is_dir() else 0
 
+def phase(folder, began):
+    "What a training was doing that began then and has just been killed"
+    if litter(folder): return 'save'
+    return 'training' if any(p.stat().st_mtime > began for p in (folder/'model-training').rglob('*') if p.is_file() and p.name != '.lock') else 'start'
+
+def strike_in_save(process, folder, number, strike):
+    "Call strike in the middle of the save of this number, if there are so many"
+    saves, inside = -1, False
+    while process.poll() is None and saves < number:
+        saves, inside = saves + (not inside and bool(litter(folder))), bool(litter(folder))
+        if saves == number: strike()
+        time.sleep(.0002)
+
 def killed_run(number, data, folder, target, dice, length):
-    "Kill one training at least once, let it end; what has to be true of it"
+    "Kill one training at least once, the first time in a save in a third of the runs, and let it end; what has to be true of it"
     from annotated_transformer.checkpoints import sha256
-    kills, lost = 0, 0
+    phases, lost = [], 0
     while True:
-        process = at_train(data, folder/'model', resume=kills > 0)
-        if kills and dice.random() < .6: finished(process); break # the others are killed again
-        timer = threading.Timer(dice.uniform(0, length), process.kill)
-        timer.start()
+        process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
+        if phases and dice.random() < .6: finished(process); break # the others are killed again
+        if not phases and number % 3 == 0: killer = threading.Thread(target=strike_in_save, args=(process, folder, dice.randrange(12), process.kill))
+        else: killer = threading.Timer(dice.uniform(0, length), process.kill)
+        killer.start()
         out, err = process.communicate()
-        timer.cancel()
-        if process.returncode == 0 and kills: break
+        if isinstance(killer, threading.Timer): killer.cancel()
+        killer.join()
+        if process.returncode == 0 and phases: break
         if process.returncode == 0: fresh(folder); continue # too late
-        if process.returncode != -signal.SIGKILL: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
-        kills += 1
+        if process.returncode != -signal.SIGKILL: return dict(number=number, kills=len(phases), phases=phases, error=f'status {process.returncode}: {err[-1000:]}')
+        phases.append(phase(folder, began))
         told = max((int(line.split()[1].rstrip(':')) for line in out.splitlines() if line.startswith('epoch ')), default=0)
         lost += max(0, told - newest(folder))
-    return dict(number=number, kills=kills, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
     from annotated_transformer.checkpoints import sha256
-    data, progress = corpus(work/'corpus.tsv'), work/'progress.json'
+    data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
@@ -213,122 +237,140 @@ def repeated(n, seed, target, progress, run):
 
 def judged(runs):
     good = [run for run in runs if run.get('same') and not run.get('lost') and not run['litter']]
-    total = lambda what: sum(run.get(what, 0) for run in runs)
-    return dict(runs=len(runs), kills=total('kills'), identical=total('same'), checkpoints_lost=total('lost'), failed=[run for run in runs if run not in good])
+    total, phases = lambda what: sum(run.get(what, 0) for run in runs), Counter(what for run in runs for what in run['phases'])
+    failed = [run for run in runs if run not in good] + [dict(error='no kill struck a save')] * (not phases['save'])
+    return dict(runs=len(runs), kills=total('kills'), phases=dict(phases), identical=total('same'), unfinished=sum('error' in run for run in runs), checkpoints_lost=total('lost'), failed=failed)
 
 def children(pid):
     try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
     except OSError: return []
 
 def bereaved_run(number, data, folder, target, dice, length):
-    "Kill one of two processes at a random moment, again in a third of the runs; the launcher starts both anew"
+    """Kill one of two processes, whom the launcher starts anew: in a save, or at a random moment and again in a third of the runs.
+    Or kill both and the launcher, as when a machine is lost, and give the command again"""
     from annotated_transformer.checkpoints import sha256
-    process, kills, lost, given_up = at_train(data, folder/'model', True, 2), 0, 0, threading.Event()
+    process, phases, lost, given_up, began = at_train(data, folder/'model', True, 2), [], 0, threading.Event(), time.time()
+    def struck(pid, kill):
+        nonlocal lost, began
+        there = newest(folder)
+        kill(pid, signal.SIGKILL)
+        phases.append(phase(folder, began) + ' of all' * (kill is os.killpg))
+        lost += max(0, there - newest(folder))
+        began = time.time()
+    def one(): struck(dice.choice(children(process.pid) or [process.pid]), os.kill)
     def strike():
-        nonlocal kills, lost
-        wanted = 1 if dice.random() < 2 / 3 else 2
-        while kills < wanted and not given_up.wait(dice.uniform(0, length)):
-            if len(ranks := children(process.pid)) < 2: continue # they have not begun, or are being started anew
-            there = newest(folder)
-            os.kill(dice.choice(ranks), signal.SIGKILL)
-            kills += 1
-            lost += max(0, there - newest(folder))
-    killer = threading.Thread(target=strike)
+        if number % 3 == 0: strike_in_save(process, folder, dice.randrange(12), one)
+        wanted = 1 if number % 3 == 0 or dice.random() < 2 / 3 else 2
+        while len(phases) < wanted and not given_up.wait(dice.uniform(0, length)):
+            if len(children(process.pid)) == 2: one() # else they have not begun, or are being started anew
+    def lose_all():
+        if not given_up.wait(dice.uniform(0, length)): struck(process.pid, os.killpg)
+    killer = threading.Thread(target=lose_all if number % 3 == 2 else strike)
     killer.start()
     out, err = process.communicate()
     given_up.set(); killer.join()
-    if process.returncode: return dict(number=number, kills=kills, error=f'status {process.returncode}: {err[-1000:]}')
-    if not kills: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
-    return dict(number=number, kills=kills, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    if process.returncode == -signal.SIGKILL and number % 3 == 2: _, err = (process := at_train(data, folder/'model', True, 2)).communicate()
+    if process.returncode: return dict(number=number, kills=len(phases), phases=phases, error=f'status {process.returncode}: {err[-1000:]}')
+    if not phases: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
+    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
     from annotated_transformer.checkpoints import sha256
-    data, progress = corpus(work/'corpus.tsv'), work/'progress.json'
+    data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', True, 2))
     length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: bereaved_run(number, data, fresh(work/'bereaved'), target, dice, length))
     return judged(runs)
 
+def race(n, seed, work, minutes):
+    "The cells of 33_distributed that measure and keep results/distributed.json"
+    del os.environ['OMP_NUM_THREADS']
+    done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/33_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
+    os.environ['OMP_NUM_THREADS'] = '1'
+    if done.returncode: sys.exit(f'33_distributed failed: {(done.stdout + done.stderr)[-2000:]}')
+    found = json.loads((ROOT/'nbs/results/distributed.json').read_text())
+    return dict(ratio=found['ratio'], communication=found['communication'], failed=[] if found['ratio'] >= 1 else [f"two processes reach {found['ratio']} of one"])
+
 # ---- a corpus larger than one would keep in lists
 
-CORPUS_CHILD = r'''
-import json, os, sys, time
-from pathlib import Path
-job = json.loads(sys.argv[1])
-began = job['began']
-import numpy as np, torch
-from annotated_transformer.config import TrainingConfig
-from annotated_transformer.model import make_model
-from annotated_transformer.shards import ShardedBatches, store_pairs
-from annotated_transformer.training import Stopped, fit
-torch.set_num_threads(1)
+def anonymous(pid='self'):
+    "Memory that a process has asked for, in kB, without the files it has mapped"
+    return int(next(line for line in Path(f'/proc/{pid}/status').read_text().splitlines() if line.startswith('RssAnon')).split()[1])
 
-def anonymous(): return int(next(line for line in Path('/proc/self/status').read_text().splitlines() if line.startswith('RssAnon')).split()[1])
+def made_up_texts(n, path, seed, chunk=10_000):
+    "n pairs of 5 to 25 words a side, which are drawn from 500"
+    import numpy as np
+    letters = random.Random(0)
+    words = np.array([''.join(letters.choices('abcdefghijklmnopqrstuvwxyz', k=letters.randint(2, 5))) for _ in range(500)])
+    with open(path, 'w') as file:
+        for number in range(0, n, chunk):
+            dice = np.random.default_rng([seed, number])
+            sizes = dice.integers(5, 26, 2 * min(chunk, n - number))
+            drawn, ends = words[dice.integers(0, 500, sizes.sum())].tolist(), [0, *sizes.cumsum().tolist()]
+            sides = [' '.join(drawn[a:b]) for a, b in zip(ends, ends[1:])]
+            file.writelines(f'{src}\t{tgt}\n' for src, tgt in zip(sides[::2], sides[1::2]))
 
-def made_up(n, seed, chunk=10_000):
-    'n pairs of 5 to 25 ids a side, a chunk at a time'
-    for number in range(0, n, chunk):
-        dice = np.random.default_rng([seed, number])
-        sizes = dice.integers(5, 26, 2 * min(chunk, n - number))
-        ids, ends = dice.integers(4, 500, sizes.sum()).tolist(), [0, *sizes.cumsum().tolist()]
-        for i in range(0, len(sizes), 2): yield ids[ends[i]:ends[i + 1]], ids[ends[i + 1]:ends[i + 2]]
+def followed(data, store, out, work, whole):
+    "One epoch of at-train from a store, or the first 5 seconds of it: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
+    how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_last=1 save_every=5 precision=fp32'
+    command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', '1', '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
+    began, first, held, training = time.time(), None, [], out.with_name(f'{out.name}-training')
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ | dict(HF_DATASETS_CACHE=str(work/'cache'), HF_DATASETS_DISABLE_PROGRESS_BARS='1'))
+    highest = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError, StopIteration): highest = max(highest, now := anonymous(process.pid))
+        if first is None and (training/'unfinished').exists(): first = time.time() - began
+        if first and not (training/'epoch-001').exists(): held.append(now)
+        if first and not whole and time.time() - began > first + 5: process.terminate(); whole = True # one signal: a second would end it at once
+        time.sleep(.02)
+    if process.returncode not in (0, 143): sys.exit(f'at-train --store ended with {process.returncode}: {process.stderr.read()[-2000:]}')
+    settled = held[len(held) // 4:]
+    return dict(first_save_s=round(first, 2), seconds=round(time.time() - began), memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)], highest_kB=highest)
 
-pairs = store_pairs(made_up(job['pairs'], job['seed']), job['folder'], about=[job['pairs'], job['seed']], progress=False)
-opened = time.time() - began
-data = ShardedBatches(pairs, max_tokens=2_000, seed=0)
-next(data.epoch())
-report = dict(opened=round(opened, 2), first_batch=round(time.time() - began, 2), cpu=round(time.process_time(), 2))
-
-if job['updates']:
-    torch.manual_seed(0)
-    model, memory = make_model(500, 500, N=1, d_model=16, d_ff=32, h=2, tie='all'), []
-    class Watched(ShardedBatches):
-        'Notes the memory at each batch, and ends the training after so many'
-        def epoch(self, epoch=0, start=0):
-            for batch in super().epoch(epoch, start):
-                memory.append(anonymous())
-                if len(memory) > job['updates']: raise Stopped([], False)
-                yield batch
-    try: fit(model, Watched(pairs, 2_000, 0), None, TrainingConfig(epochs=100, max_tokens=2_000, warmup=100, precision='fp32'), device='cpu', progress=False)
-    except Stopped: pass
-    report |= dict(updates=len(memory) - 1, memory_kB=memory, shards_seen=len(pairs.compared))
-
-if job['walk']: # an epoch of batches without a model
-    walked, seen, began = [], 0, time.time()
-    for batch in data.epoch(1):
-        seen += batch.npairs
-        walked.append(anonymous())
-    assert seen == len(pairs)
-    report |= dict(walked_kB=walked[::max(1, len(walked) // 400)], pairs_per_second=round(seen / (time.time() - began)))
-print(json.dumps(report))
-'''
-
-def corpus_child(folder, pairs, seed, updates, walk):
-    job = json.dumps(dict(began=time.time(), folder=str(folder), pairs=pairs, seed=seed, updates=updates, walk=walk))
-    done = subprocess.run([sys.executable, '-c', CORPUS_CHILD, job], capture_output=True, text=True, env=os.environ | dict(OMP_NUM_THREADS='1'))
-    if done.returncode: sys.exit(f'the training from {pairs:,} stored pairs ended with {done.returncode}: {done.stderr[-2000:]}')
-    return json.loads(done.stdout)
-
-def stored_corpus(n, seed, work, minutes, small=100_000, updates=1000):
-    "n is the size of the larger corpus"
+def corpus(n, seed, work, minutes, small=100_000):
+    "n is the size of the larger corpus; for each a training is begun, which makes the store, and another one, which finds it, goes through a whole epoch"
     found = {}
     for pairs in (small, n):
-        folder = work/f'{pairs} pairs'
-        first = corpus_child(folder, pairs, seed, 0, False)
-        second = corpus_child(folder, pairs, seed, updates, False)
-        walk = corpus_child(folder, pairs, seed, 0, True)
-        settled = second['memory_kB'][updates // 4:]
-        passed = walk['walked_kB'][len(walk['walked_kB']) // 4:]
-        found[f'{pairs:,} pairs'] = dict(
-            bytes=sum(file.stat().st_size for file in folder.iterdir()), stored_in_s=first['opened'], first_batch_s=[first['first_batch'], second['first_batch']], first_batch_cpu_s=[first['cpu'], second['cpu']],
-            updates=second['updates'], shards_seen=second['shards_seen'], memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)],
-            epoch_memory_kB=round(statistics.median(passed)), epoch_memory_span_kB=[min(passed), max(passed)], pairs_per_second=walk['pairs_per_second'])
+        folder, store = fresh(work/f'{pairs} pairs'), work/f'{pairs} stored'
+        shutil.rmtree(store, ignore_errors=True)
+        for part, size in dict(train=pairs, valid=100, test=100).items(): made_up_texts(size, folder/f"{part}.tsv", seed + len(part))
+        first, second = (followed(folder, store, work/f'{pairs} {time}'/'model', work, time == 'second') for time in ('first', 'second'))
+        size = lambda path: sum(file.stat().st_size for file in path.rglob('*') if file.is_file())
+        found[f'{pairs:,} pairs'] = dict(text_bytes=size(folder), store_bytes=size(store), shards=len([*store.glob('*.arrow')]), first=first, second=second)
         print(pairs, found[f'{pairs:,} pairs'], flush=True)
     little, much = found.values()
-    ratios = dict(memory_ratio=round(much['memory_kB'] / little['memory_kB'], 4), epoch_memory_ratio=round(much['epoch_memory_kB'] / little['epoch_memory_kB'], 4))
-    failed = [f'{name} {ratio}' for name, ratio in ratios.items() if abs(ratio - 1) > .05] + [f'first batch after {late} s' for late in [much['first_batch_s'][1]] if late >= 10]
-    return ratios | dict(pairs=n, first_batch_second_start_s=much['first_batch_s'][1], corpora=found, failed=failed)
+    ratios = {f'{time}_start_memory_ratio': round(much[time]['memory_kB'] / little[time]['memory_kB'], 4) for time in ('first', 'second')}
+    failed = [f'{name} {ratio}' for name, ratio in ratios.items() if abs(ratio - 1) > .05] + [f'five updates after {late} s' for late in [much['second']['first_save_s']] if late >= 10]
+    return ratios | dict(pairs=n, corpora=found, failed=failed)
+
+def train_from_shards(n, seed, folder, shard):
+    "One epoch from n stored pairs: its memory, and how many shards were read"
+    import torch
+    from annotated_transformer.config import TrainingConfig
+    from annotated_transformer.model import make_model
+    from annotated_transformer.shards import ShardedBatches, store_pairs
+    from annotated_transformer.training import fit
+    torch.set_num_threads(1)
+    dice, memory = random.Random(seed), []
+    sentence = lambda: dice.choices(range(4, 500), k=dice.randint(5, 25))
+    pairs = store_pairs(((sentence(), sentence()) for _ in range(n)), fresh(folder), [n, seed], shard, progress=False)
+    class Watched(ShardedBatches):
+        def epoch(self, epoch=0, start=0):
+            for batch in super().epoch(epoch, start): memory.append(anonymous()); yield batch
+    how = TrainingConfig(epochs=1, max_tokens=2_000, warmup=100, average_last=1, precision='fp32')
+    fit(make_model(500, 500, N=1, d_model=16, d_ff=32, h=2, tie='all'), Watched(pairs, 2_000, 0), None, how, device='cpu', progress=False)
+    return dict(pairs=n, shards=len(pairs.compared), updates=len(memory), memory_kB=round(statistics.median(memory[len(memory) // 4:])))
+
+def shards(n, seed, work, minutes):
+    "The same in small, without texts and commands: n pairs in twenty shards, beside two of those shards"
+    found = []
+    for pairs in (n // 10, n):
+        status, said = in_child(lambda note: os.write(note, json.dumps(train_from_shards(pairs, seed, work/f'{pairs}', n // 20)).encode()))
+        if status: sys.exit(f'the training from {pairs:,} stored pairs failed: {said}')
+        found.append(json.loads(said))
+    ratio = round(found[1]['memory_kB'] / found[0]['memory_kB'], 4)
+    return dict(memory_ratio=ratio, corpora=found, failed=[f'memory ratio {ratio}'] * (abs(ratio - 1) > .05))
 
 # ---- made-up inputs
 
@@ -364,10 +406,10 @@ def texts(n, seed, work):
     page = from_page('20_text', 'STRANGE', 'fuzz_texts')
     page_sentences = from_page('20_text', 'FIRST', 'LAST', 'VERB', 'noun', 'sentences')['sentences']
     german, english = map(list, zip(*page_sentences(400, seed=1)))
-    with in_time(1800): return Counter(answered=page['fuzz_texts'](n, seed, page['WordTokenizer'].train(german, 'de'), page['SubwordTokenizer'].train(german + english, 500))['lists'])
+    with in_time(120): return Counter(answered=page['fuzz_texts'](n, seed, page['WordTokenizer'].train(german, 'de'), page['SubwordTokenizer'].train(german + english, 500))['lists'])
 
 def files(n, seed, work):
-    with in_time(1800): return from_page('22_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
+    with in_time(120): return from_page('22_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
 
 def settings(n, seed, work):
     from dataclasses import fields
@@ -398,37 +440,52 @@ def settings(n, seed, work):
         return 'answered'
     return drawn(n, seed, st.sampled_from(kinds), given, junk, st.sampled_from(['raw', 'json', 'saved', 'words']))(check)
 
-OPTIONS = dict(
-    train=['--data', '--pair', '--preset', '--out', '--epochs', '--minutes', '--vocab', '--tokenizer', '--precision', '--device', '--seed', '--show', '--resume', '--overwrite', '--half', '--shard', '--set'],
-    translate=['--model', '--beam', '--alpha', '--n_best', '--min_len', '--no_repeat', '--temperature', '--top_k', '--top_p', '--seed', '--device'])
-VALUES = ['', '0', '1', '2', '-1', '1e9', 'nan', 'inf', '1.5', 'pocket', 'de-en', 'en-de', 'xx', 'tiny', 'base', 'bpe', 'words', 'fp32', 'cpu', 'cuda:7', 'abacus', '.', '/', '/nowhere', '../..', '~', '*', 'a=b', 'N=0', 'd_model=7',
+VALUES = ['', '0', '1', '2', '-1', '1e9', 'nan', 'inf', '1.5', 'pocket', 'de-en', 'en-de', 'xx', 'tiny', 'base', 'bpe', 'words', 'fp32', 'cpu', 'cuda:7', 'abacus', '.', '/', '/proc/nowhere', '../..', '~', '*', 'a=b', 'N=0', 'd_model=7',
           'epochs=1', 'clip=__import__("os")', '--', '-', '-h', '9' * 30, 'Emma', 'ü🚪', '\udcff', 'a\nb', 'x' * 3000]
 
 class Reached(Exception): 'The arguments are good, and the work would begin'
 
 def commands(n, seed, work):
+    from inspect import signature
     from fastcore import script
     from hypothesis import strategies as st
-    from annotated_transformer import cli
-    load, pocket = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket')
+    from annotated_transformer import benchmarks, cli, engines, experiments, referee
+    load, pocket, parsed = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket'), []
     def reached(*args, **kwargs): raise Reached
+    kept = script.merge
+    def merged(*dicts): parsed.append(kept(*dicts)); return parsed[-1]
+    functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': referee.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
+    takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
+    where = [(cli, 'load_parts'), (referee, 'hearing'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
-    def check(name, options, words, typed):
-        options = [OPTIONS[name][i % len(OPTIONS[name])] for i in options]
-        arguments = [w for pair in zip(options, words) for w in pair] + words[len(options):]
+    fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
+    def check(name, options, words, well_meant, typed):
+        numbers, options = options, [[*takes[name]][i % len(takes[name])] for i in options]
+        if well_meant:
+            options = [option for option in options if takes[name][option] in fitting]
+            words = [(some := fitting[takes[name][option]])[i % len(some)] for option, i in zip(options, numbers)]
+        arguments = [w for option, word in zip(options, words) for w in (f'--{option}', word)] + words[len(options):]
         out, err = (io.TextIOWrapper(io.BytesIO(), 'utf-8', errors, write_through=True) for errors in ('strict', 'backslashreplace'))
-        function = getattr(cli, name)
-        with patch.object(sys, 'argv', [f'at-{name}', *arguments]), patch.object(sys, 'stdin', io.TextIOWrapper(io.BytesIO(typed))), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        function = functions[name]
+        parsed.clear()
+        with patch.object(sys, 'argv', [name, *arguments]), patch.object(sys, 'stdin', io.TextIOWrapper(io.BytesIO(typed))), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try: status = script._run_cli(getattr(function, '__wrapped__', function), False) or 0
             except SystemExit as e: status = e.code or 0
             except Reached: status = 0
         said, answer = (stream.buffer.getvalue().decode('utf-8') for stream in (err, out))
         assert status in (0, 2) and 'Traceback' not in said, (status, said)
         if status == 2: assert 'error: ' in said, said
-        return 'refused' if status else 'answered'
+        given = dict(zip(options, words))
+        if told := bool(parsed) and 0 < len(words) == len(options) and not any(word.startswith('-') for word in words): # nothing is lost or turned into something else
+            assert {option: repr(parsed[0][option]) for option in given} == {option: repr(takes[name][option](word)) for option, word in given.items()}, (parsed, given)
+        return ('refused' if status else 'answered') + ', its options compared with what was typed' * told
     os.chdir(fresh(work/'here'))
-    with patch.object(cli, 'load_parts', reached), patch.object(cli.Translator, 'from_pretrained', lambda folder, device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)):
-        return drawn(n, seed, st.sampled_from(list(OPTIONS)), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
+    with contextlib.ExitStack() as held:
+        for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
+        held.enter_context(patch.dict(benchmarks.PARTS, dict.fromkeys(benchmarks.PARTS, reached)))
+        held.enter_context(patch.object(script, 'merge', merged))
+        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
+        return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
 
 def fuzz(n, seed, work, minutes):
     "A quarter of the inputs for each border, in portions with seeds of their own"
@@ -479,8 +536,8 @@ def loop(n, seed, work, minutes):
 
 # ---- one command
 
-PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), corpus=(stored_corpus, 5_000_000), fuzz=(fuzz, 10_000), loop=(loop, 0))
-QUICK = dict(damage=38, full=20, crash=17, kill=1, rank=1, fuzz=200, loop=0)
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), corpus=(corpus, 5_000_000), shards=(shards, 100_000), race=(race, 3), fuzz=(fuzz, 10_000), loop=(loop, 0))
+QUICK = dict(damage=38, full=20, crash=40, kill=1, rank=1, shards=40_000, fuzz=200, loop=0)
 
 def run(part, n, seed, minutes, keep):
     work = WORK/part if keep else Path(tempfile.mkdtemp())

@@ -264,10 +264,14 @@ def _state_for(optimizer, path):
     for group, like in zip(groups, mine): group.update({k: tuple(v) for k, v in group.items() if isinstance(like.get(k), tuple)})
     return dict(state=state, param_groups=groups)
 
+_MOMENTS = dict(Adam={"step", "exp_avg", "exp_avg_sq"}, AdamW={"step", "exp_avg", "exp_avg_sq"}, Muon={"momentum_buffer"}) # of the optimisers of 31_schedule
+
 def _moments_fit(optimizer, state, groups):
-    "Have all moments the shapes of their parameters, and all parameters of a group that have any the same ones?"
+    "Have all moments the shapes of their parameters, and all parameters of a group that have any the same ones, without which the next update would fail?"
     shapes = dict(enumerate(p.shape for group in optimizer.param_groups for p in group["params"]))
-    if any(len({frozenset(state[i]) for i in group["params"] if i in state}) > 1 for group in groups): return False
+    for group in groups:
+        kept, needed = {frozenset(state[i]) for i in group["params"] if i in state}, _MOMENTS.get(group.get("rule", type(optimizer).__name__), set())
+        if len(kept) > 1 or not all(needed <= names for names in kept): return False
     try: return all(torch.broadcast_shapes(value.shape, shapes[i]) == shapes[i] for i, of in state.items() for value in of.values())
     except (KeyError, RuntimeError): return False
 
