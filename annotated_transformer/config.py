@@ -142,6 +142,7 @@ class TrainingConfig:
     bpe_dropout:float = 0.0      # Probability that a BPE merge is skipped in training
     ema:float = 0.0              # Decay of a running mean of the weights that replaces the mean of epochs; 0: none
     save_every:int = 0           # Updates between two checkpoints inside an epoch; 0: only where the run is asked to stop
+    keep_last:int = 2            # Last epochs whose checkpoints are kept; more where average_last needs them
     keep_best:int = 0            # Epochs of lowest validation loss whose checkpoints are kept beside the last ones
 
     def __post_init__(self):
@@ -153,7 +154,7 @@ class TrainingConfig:
         for name in ("weight_decay", "consistency"): check_number(name, getattr(self, name))
         for name in ("peak", "clip"):
             if getattr(self, name) is not None: check_number(name, getattr(self, name), low=1e-12)
-        for name in ("save_every", "keep_best"): check_number(name, getattr(self, name), high=2**40, whole=True)
+        for name, least in dict(save_every=0, keep_last=2, keep_best=0).items(): check_number(name, getattr(self, name), least, 2**40, whole=True)
         check_number("seed", self.seed, high=2**63-1, whole=True)
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))

@@ -296,6 +296,10 @@ def hub_pairs(
     return HubPairs(rows, pair)
 
 # %% ../nbs/22_corpora.ipynb #9bae8d1f
+_REVISIONS = {"wmt/wmt14": "b199e406369ec1b7634206d3ded5ba45de2fe696", "Helsinki-NLP/opus_books": "1f9f6191d0e91a3c539c2595e2fe48fc1420de9b", "bbaaaa/iwslt14-de-en": "refs/convert/parquet"}
+
+def _at_revision(path, *args, **kwargs): return hub_pairs(path, *args, revision=_REVISIONS[path], **kwargs)
+
 def wmt14(
     split:str="train",         # `train`, `valid`, `test`, or a slice such as `train[:1000]`
     pair:str="de-en",          # Languages, source first; one of them `en`
@@ -303,7 +307,7 @@ def wmt14(
     "WMT 2014, the paper's training data (§5.1)."
     other = [lang for lang in languages(pair) if lang != "en"]
     if len(other) != 1: raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`, as in `en-de` or `en-fr`.")
-    return hub_pairs("wmt/wmt14", f"{other[0]}-en", pair=pair, split=split)
+    return _at_revision("wmt/wmt14", f"{other[0]}-en", pair=pair, split=split)
 
 def iwslt14(
     split:str="train",         # `train`, `valid` or `test`
@@ -312,14 +316,14 @@ def iwslt14(
     "IWSLT 2014 German-English: transcripts of talks."
     if sorted(languages(pair)) != ["de", "en"]: raise ValueError(f"pair={pair!r} is not in this copy of IWSLT 2014: pick de-en or en-de.")
     files = {part: f"de-en/{part}/*.parquet" for part in ("train", "validation", "test")}
-    return hub_pairs("bbaaaa/iwslt14-de-en", pair=pair, split=split, revision="refs/convert/parquet", data_files=files)
+    return _at_revision("bbaaaa/iwslt14-de-en", pair=pair, split=split, data_files=files)
 
 def opus_books(
     pair:str="de-en",          # Languages, source first
     split:str="train",         # The only part there is, or a slice such as `train[:1000]`
 )->HubPairs:                   # The pairs
     "OPUS Books: aligned novels, in one part."
-    return hub_pairs("Helsinki-NLP/opus_books", "-".join(sorted(languages(pair))), pair=pair, split=split)
+    return _at_revision("Helsinki-NLP/opus_books", "-".join(sorted(languages(pair))), pair=pair, split=split)
 
 # %% ../nbs/22_corpora.ipynb #cf94f034
 def _rows(path, pair, files, rule):

@@ -285,7 +285,7 @@ class Run:
         self.world, self.worker = world, Worker(model, optimizer, world)
         self.state, self.so_far, self.history, self.recent = TrainState(), Progress(), [], deque(maxlen=config.average_last)
         self.settings = (facts or {}) | asdict(config) | {f"train.{name}": value for name, value in train.facts.items()}
-        self.keep = max(2, config.average_last)
+        self.keep = max(config.keep_last, config.average_last)
         self.mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.ema)) if config.ema else None
 
     @property
@@ -340,7 +340,7 @@ def tidy(self:Run):
 def check_settings(
     began:dict, # Settings with which the run began
     now:dict,   # Settings with which it is to go on
-    free=("epochs", "max_seconds", "save_every", "keep_best"), # These may differ
+    free=("epochs", "max_seconds", "save_every", "keep_last", "keep_best"), # These may differ
 )->None:
     "Refuse to go on with other settings than those a run began with, naming the first."
     for name in dict.fromkeys((*now, *began)):
@@ -377,7 +377,7 @@ def take(self:Run,
 ):
     "Become what a checkpoint holds."
     state, counters, so_far = run_state(folder)
-    free = {"max_seconds", "save_every", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
+    free = {"max_seconds", "save_every", "keep_last", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
     check_settings(self.settings | asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
     load_checkpoint(folder, self.model, self.optimizer if moments else None)
     if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(counters.step)
