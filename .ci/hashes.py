@@ -41,8 +41,9 @@ def problems():
     yield from (f'{name} is missing' for name in sorted(names - versions.keys()) if not BUILDS.fullmatch(name))
     if (ROOT/'.venv/locked').exists():
         for dist in distributions():
+            if not dist.name: continue # what an interrupted pip has left
             name = re.sub('[-_.]+', '-', dist.name).lower()
-            if dist.version not in versions.get(name, ()) and name not in ('pip', 'uv', 'annotated-transformer') and not BUILDS.fullmatch(name): yield f'{name} {dist.version} is installed without a hash'
+            if dist.version not in versions.get(name, ()) and name not in ('pip', 'uv', 'annotated-transformer') and not BUILDS.fullmatch(name): yield f'{name} {dist.version} is installed and not here (`pip uninstall` it, or add it to settings.ini)'
     if re.search('://|--(extra-)?index|--find-links', LOCK.read_text()): yield 'an address has crept in'
 
 def main():

@@ -6,7 +6,7 @@
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
     python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
     python .ci/soak.py corpus --n 5000000 # at-train --store with as many pairs: its memory, beside that with 100,000
-    python .ci/soak.py shards --n 100000  # the same in small, without texts and commands
+    python .ci/soak.py shards --n 500000  # the same in small, without texts and models
     python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
@@ -169,7 +169,7 @@ def at_train(data, out, resume, processes=1):
     small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3 save_every=7 accum_iter=2'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
     launch = [sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', processes, '--max-restarts', 9, '--rdzv-backend', 'c10d', '--rdzv-endpoint', 'localhost:0', '--no-python'] if processes > 1 else []
-    return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'), start_new_session=processes > 1)
+    return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'))
 
 def finished(process):
     out, err = process.communicate()
@@ -183,8 +183,12 @@ def newest(folder):
 
 def phase(folder, began):
     "What a training was doing that began then and has just been killed"
-    if litter(folder): return 'save'
-    return 'training' if any(p.stat().st_mtime > began for p in (folder/'model-training').rglob('*') if p.is_file() and p.name != '.lock') else 'start'
+    def since(paths):
+        for path in paths: # which another process may be taking away
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime > began: return True
+    if since(folder/name for name in litter(folder)): return 'save'
+    return 'training' if since(p for p in (folder/'model-training').rglob('*') if p.is_file() and p.name != '.lock') else 'start'
 
 def strike_in_save(process, folder, number, strike):
     "Call strike in the middle of the save of this number, if there are so many"
@@ -237,9 +241,9 @@ def repeated(n, seed, target, progress, run):
 
 def judged(runs):
     good = [run for run in runs if run.get('same') and not run.get('lost') and not run['litter']]
-    total, phases = lambda what: sum(run.get(what, 0) for run in runs), Counter(what for run in runs for what in run['phases'])
-    failed = [run for run in runs if run not in good] + [dict(error='no kill struck a save')] * (not phases['save'])
-    return dict(runs=len(runs), kills=total('kills'), phases=dict(phases), identical=total('same'), unfinished=sum('error' in run for run in runs), checkpoints_lost=total('lost'), failed=failed)
+    total, first = lambda what: sum(run.get(what, 0) for run in runs), Counter(run['phases'][0] for run in runs if run['phases'])
+    failed = [run for run in runs if run not in good] + [dict(error='no kill struck a save')] * (not first['save'])
+    return dict(runs=len(runs), kills=total('kills'), first_kills=dict(first), identical=total('same'), unfinished=sum('error' in run for run in runs), checkpoints_lost=total('lost'), failed=failed)
 
 def children(pid):
     try: return [int(child) for child in Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
@@ -253,18 +257,25 @@ def bereaved_run(number, data, folder, target, dice, length):
     def struck(pid, kill):
         nonlocal lost, began
         there = newest(folder)
-        kill(pid, signal.SIGKILL)
-        phases.append(phase(folder, began) + ' of all' * (kill is os.killpg))
+        kill(pid)
+        phases.append(phase(folder, began) + ' of all' * (kill is all_three))
         lost += max(0, there - newest(folder))
         began = time.time()
-    def one(): struck(dice.choice(children(process.pid) or [process.pid]), os.kill)
+    def end(pid): os.kill(pid, signal.SIGKILL)
+    def all_three(pid): # the launcher first, or it would start the others anew; they have sessions of their own
+        ranks = children(pid)
+        end(pid)
+        for rank in ranks:
+            with contextlib.suppress(ProcessLookupError): end(rank)
+        while any(Path(f'/proc/{rank}/stat').exists() and Path(f'/proc/{rank}/stat').read_text().split(')')[1].split()[0] != 'Z' for rank in ranks): time.sleep(.01)
+    def one(): struck(dice.choice(children(process.pid) or [process.pid]), end)
     def strike():
         if number % 3 == 0: strike_in_save(process, folder, dice.randrange(12), one)
         wanted = 1 if number % 3 == 0 or dice.random() < 2 / 3 else 2
         while len(phases) < wanted and not given_up.wait(dice.uniform(0, length)):
             if len(children(process.pid)) == 2: one() # else they have not begun, or are being started anew
     def lose_all():
-        if not given_up.wait(dice.uniform(0, length)): struck(process.pid, os.killpg)
+        if not given_up.wait(dice.uniform(0, length)): struck(process.pid, all_three)
     killer = threading.Thread(target=lose_all if number % 3 == 2 else strike)
     killer.start()
     out, err = process.communicate()
@@ -284,12 +295,13 @@ def rank(n, seed, work, minutes):
     return judged(runs)
 
 def race(n, seed, work, minutes):
-    "The cells of 33_distributed that measure and keep results/distributed.json"
-    del os.environ['OMP_NUM_THREADS']
+    "The cells of 33_distributed that measure, and keep results/distributed.json"
+    record, threads = ROOT/'nbs/results/distributed.json', os.environ.pop('OMP_NUM_THREADS')
+    before = record.stat().st_mtime_ns
     done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/33_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
-    os.environ['OMP_NUM_THREADS'] = '1'
-    if done.returncode: sys.exit(f'33_distributed failed: {(done.stdout + done.stderr)[-2000:]}')
-    found = json.loads((ROOT/'nbs/results/distributed.json').read_text())
+    os.environ['OMP_NUM_THREADS'] = threads
+    if done.returncode or record.stat().st_mtime_ns == before: sys.exit(f'33_distributed failed, or measured nothing: {(done.stdout + done.stderr)[-2000:]}')
+    found = json.loads(record.read_text())
     return dict(ratio=found['ratio'], communication=found['communication'], failed=[] if found['ratio'] >= 1 else [f"two processes reach {found['ratio']} of one"])
 
 # ---- a corpus larger than one would keep in lists
@@ -315,16 +327,18 @@ def followed(data, store, out, work, whole):
     "One epoch of at-train from a store, or the first 5 seconds of it: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
     how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_last=1 save_every=5 precision=fp32'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', '1', '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
-    began, first, held, training = time.time(), None, [], out.with_name(f'{out.name}-training')
-    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=os.environ | dict(HF_DATASETS_CACHE=str(work/'cache'), HF_DATASETS_DISABLE_PROGRESS_BARS='1'))
+    began, first, held, training, asked = time.time(), None, [], out.with_name(f'{out.name}-training'), False
+    said = tempfile.TemporaryFile('w+')
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=said, text=True, env=os.environ | dict(HF_DATASETS_CACHE=str(work/'cache'), HF_DATASETS_DISABLE_PROGRESS_BARS='1'))
     highest = 0
     while process.poll() is None:
         with contextlib.suppress(OSError, StopIteration): highest = max(highest, now := anonymous(process.pid))
         if first is None and (training/'unfinished').exists(): first = time.time() - began
         if first and not (training/'epoch-001').exists(): held.append(now)
-        if first and not whole and time.time() - began > first + 5: process.terminate(); whole = True # one signal: a second would end it at once
+        if first and not (whole or asked) and time.time() - began > first + 5: process.terminate(); asked = True # one signal: a second would end it at once
         time.sleep(.02)
-    if process.returncode not in (0, 143): sys.exit(f'at-train --store ended with {process.returncode}: {process.stderr.read()[-2000:]}')
+    said.seek(0)
+    if process.returncode != (143 if asked else 0) or not held: sys.exit(f'at-train --store ended with {process.returncode}: {said.read()[-2000:]}')
     settled = held[len(held) // 4:]
     return dict(first_save_s=round(first, 2), seconds=round(time.time() - began), memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)], highest_kB=highest)
 
@@ -341,36 +355,33 @@ def corpus(n, seed, work, minutes, small=100_000):
         print(pairs, found[f'{pairs:,} pairs'], flush=True)
     little, much = found.values()
     ratios = {f'{time}_start_memory_ratio': round(much[time]['memory_kB'] / little[time]['memory_kB'], 4) for time in ('first', 'second')}
-    failed = [f'{name} {ratio}' for name, ratio in ratios.items() if abs(ratio - 1) > .05] + [f'five updates after {late} s' for late in [much['second']['first_save_s']] if late >= 10]
+    highest = max(much[time]['highest_kB'] for time in ('first', 'second'))
+    failed = [f'{name} {ratio}' for name, ratio in ratios.items() if abs(ratio - 1) > .05] + [f'{highest} kB at the highest'] * (highest > 2 * little['second']['highest_kB']) + [f'five updates after {late} s' for late in [much['second']['first_save_s']] if late >= 10]
     return ratios | dict(pairs=n, corpora=found, failed=failed)
 
-def train_from_shards(n, seed, folder, shard):
-    "One epoch from n stored pairs: its memory, and how many shards were read"
-    import torch
-    from annotated_transformer.config import TrainingConfig
-    from annotated_transformer.model import make_model
+def walk_through(n, seed, folder, shard):
+    "One epoch of batches from n stored pairs: the memory it takes, beside the bytes of the store"
+    import numpy as np
     from annotated_transformer.shards import ShardedBatches, store_pairs
-    from annotated_transformer.training import fit
-    torch.set_num_threads(1)
-    dice, memory = random.Random(seed), []
-    sentence = lambda: dice.choices(range(4, 500), k=dice.randint(5, 25))
-    pairs = store_pairs(((sentence(), sentence()) for _ in range(n)), fresh(folder), [n, seed], shard, progress=False)
-    class Watched(ShardedBatches):
-        def epoch(self, epoch=0, start=0):
-            for batch in super().epoch(epoch, start): memory.append(anonymous()); yield batch
-    how = TrainingConfig(epochs=1, max_tokens=2_000, warmup=100, average_last=1, precision='fp32')
-    fit(make_model(500, 500, N=1, d_model=16, d_ff=32, h=2, tie='all'), Watched(pairs, 2_000, 0), None, how, device='cpu', progress=False)
-    return dict(pairs=n, shards=len(pairs.compared), updates=len(memory), memory_kB=round(statistics.median(memory[len(memory) // 4:])))
+    def made_up():
+        for number in range(0, n, shard):
+            dice = np.random.default_rng([seed, number])
+            sizes = dice.integers(5, 26, 2 * shard)
+            ids, ends = dice.integers(4, 500, sizes.sum()).tolist(), [0, *sizes.cumsum().tolist()]
+            for i in range(0, len(sizes), 2): yield ids[ends[i]:ends[i + 1]], ids[ends[i + 1]:ends[i + 2]]
+    pairs = store_pairs(made_up(), fresh(folder), [n, seed], shard, progress=False)
+    memory = [anonymous() for _ in ShardedBatches(pairs, 2_000, 0).epoch()]
+    return dict(pairs=n, shards=len(pairs.compared), store_kB=sum(p.stat().st_size for p in folder.iterdir()) // 1000, memory_kB=statistics.median(memory[len(memory) // 4:]))
 
 def shards(n, seed, work, minutes):
-    "The same in small, without texts and commands: n pairs in twenty shards, beside two of those shards"
+    "The same in small, without texts and models: n pairs in twenty shards, beside two of those shards; what a store has more may not be in memory"
     found = []
     for pairs in (n // 10, n):
-        status, said = in_child(lambda note: os.write(note, json.dumps(train_from_shards(pairs, seed, work/f'{pairs}', n // 20)).encode()))
-        if status: sys.exit(f'the training from {pairs:,} stored pairs failed: {said}')
+        status, said = in_child(lambda note: os.write(note, json.dumps(walk_through(pairs, seed, work/f'{pairs}', n // 20)).encode()))
+        if status: sys.exit(f'the epoch from {pairs:,} stored pairs failed: {said}')
         found.append(json.loads(said))
-    ratio = round(found[1]['memory_kB'] / found[0]['memory_kB'], 4)
-    return dict(memory_ratio=ratio, corpora=found, failed=[f'memory ratio {ratio}'] * (abs(ratio - 1) > .05))
+    share = round((found[1]['memory_kB'] - found[0]['memory_kB']) / (found[1]['store_kB'] - found[0]['store_kB']), 3)
+    return dict(share_in_memory=share, corpora=found, failed=[f'{share} of what the larger store has more is in memory'] * (share > .5))
 
 # ---- made-up inputs
 
@@ -447,6 +458,7 @@ class Reached(Exception): 'The arguments are good, and the work would begin'
 
 def commands(n, seed, work):
     from inspect import signature
+    import torch
     from fastcore import script
     from hypothesis import strategies as st
     from annotated_transformer import benchmarks, cli, engines, experiments, referee
@@ -485,6 +497,7 @@ def commands(n, seed, work):
         held.enter_context(patch.dict(benchmarks.PARTS, dict.fromkeys(benchmarks.PARTS, reached)))
         held.enter_context(patch.object(script, 'merge', merged))
         held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
+        held.callback(torch.set_num_threads, 1) # at-bench takes a number of threads
         return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
 
 def fuzz(n, seed, work, minutes):
@@ -536,8 +549,8 @@ def loop(n, seed, work, minutes):
 
 # ---- one command
 
-PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), corpus=(corpus, 5_000_000), shards=(shards, 100_000), race=(race, 3), fuzz=(fuzz, 10_000), loop=(loop, 0))
-QUICK = dict(damage=38, full=20, crash=40, kill=1, rank=1, shards=40_000, fuzz=200, loop=0)
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), corpus=(corpus, 5_000_000), shards=(shards, 500_000), race=(race, 1), fuzz=(fuzz, 10_000), loop=(loop, 0))
+QUICK = dict(damage=38, full=20, crash=40, kill=1, rank=1, shards=400_000, fuzz=200, loop=0)
 
 def run(part, n, seed, minutes, keep):
     work = WORK/part if keep else Path(tempfile.mkdtemp())
@@ -546,7 +559,7 @@ def run(part, n, seed, minutes, keep):
     found = PARTS[part][0](n, seed, work.resolve(), minutes)
     after = os.times()
     from annotated_transformer.training import hardware, made_with
-    size = f'--minutes {minutes:g}' if part == 'loop' else f'--n {n}'
+    size = f'--minutes {minutes:g}' if part == 'loop' else '' if part == 'race' else f'--n {n}'
     about = dict(command=f'python .ci/soak.py {part} {size} --seed {seed}', seed=seed, revision=made_with().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
     print(part, json.dumps(about | found, indent=1))
     if keep:

@@ -270,7 +270,7 @@ def _moments_fit(optimizer, state, groups):
     "Have all moments the shapes of their parameters, and all parameters of a group that have any the same ones, without which the next update would fail?"
     shapes = dict(enumerate(p.shape for group in optimizer.param_groups for p in group["params"]))
     for group in groups:
-        kept, needed = {frozenset(state[i]) for i in group["params"] if i in state}, _MOMENTS.get(group.get("rule", type(optimizer).__name__), set())
+        kept, needed = {frozenset(state[i]) for i in group["params"] if i in state}, _MOMENTS.get(group.get("rule", type(optimizer).__name__), set()) | ({"max_exp_avg_sq"} if group.get("amsgrad") else set())
         if len(kept) > 1 or not all(needed <= names for names in kept): return False
     try: return all(torch.broadcast_shapes(value.shape, shapes[i]) == shapes[i] for i, of in state.items() for value in of.values())
     except (KeyError, RuntimeError): return False

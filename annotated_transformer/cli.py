@@ -134,6 +134,7 @@ def load_parts(
     on_disk:bool=False, # Leave the pairs to train on where they are?
 )->list[Sequence[tuple[str, str]]]: # Pairs to train on, to watch, and to test with
     "The three parts of a corpus, and one line about them."
+    if not sys.stderr.isatty(): os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1") # bars are for terminals
     parts = {split: load_corpus(data, split, pair, on_disk) for split in ("train", "valid", "test")}
     print(f"{data} {pair}: " + ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items()) + " pairs", flush=True)
     return list(parts.values())

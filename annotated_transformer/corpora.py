@@ -11,6 +11,7 @@ __all__ = ['MAX_LINE', 'MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'CO
 # %% ../nbs/22_corpora.ipynb #fcfc45a4
 import codecs, gzip, hashlib, heapq, io, json, os, re, sys, warnings, zlib
 from collections import Counter
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from itertools import zip_longest
@@ -122,6 +123,7 @@ def read_pairs(
 
 def _reader(path, pair):
     "The files that belong to a path, and what reads them pair by pair."
+    if not isinstance(path, (str, os.PathLike)): raise TypeError(f"path={path!r} is not a path: give a str or a pathlib.Path.")
     src, tgt = languages(pair)
     name = str(path).removesuffix(".gz")
     if name.endswith(".tsv") and (file := _first(name)):
@@ -325,7 +327,7 @@ def opus_books(
     "OPUS Books: aligned novels, in one part."
     return _at_revision("Helsinki-NLP/opus_books", "-".join(sorted(languages(pair))), pair=pair, split=split)
 
-# %% ../nbs/22_corpora.ipynb #cf94f034
+# %% ../nbs/22_corpora.ipynb #23e33224
 def _rows(path, pair, files, rule):
     "Pairs as rows of a table; the library keeps tables too, and knows them by these arguments."
     src, tgt = languages(pair)
@@ -337,12 +339,22 @@ def disk_pairs(
 )->HubPairs:              # The same pairs, on disk
     "`read_pairs` for files that do not fit into memory."
     library, (files, read) = hub_library(), _reader(path, pair)
+    if len({*languages(pair)}) < 2: raise ValueError(f"pair={pair!r} names one language twice, which a table on disk cannot hold: hold the pairs in memory, or give the sides two names.")
     known = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     columns = library.Features(translation=library.Translation(sorted(languages(pair))))
     if next(read(), None) is None: return HubPairs(library.Dataset.from_dict(dict(translation=[]), columns), pair) # of which the library would make no table
-    try: rows = library.Dataset.from_generator(_rows, columns, gen_kwargs=dict(path=str(Path(path).resolve()), pair=pair, files=[known], rule=1))
-    except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
-    return HubPairs(rows, pair)
+    with _kept_by(library, path): return HubPairs(library.Dataset.from_generator(_rows, columns, gen_kwargs=dict(path=os.path.abspath(path), pair=pair, files=[known], rule=1)), pair)
+
+@contextmanager
+def _kept_by(library, path):
+    "What goes wrong with the tables that the library keeps, in a sentence; faults of the files themselves are told as ever."
+    try:
+        try: yield
+        except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
+    except (OSError, import_module("pyarrow").ArrowInvalid) as e:
+        place = f"{library.config.HF_DATASETS_CACHE} (HF_DATASETS_CACHE)"
+        if getattr(e, "errno", None) is None: raise ValueError(f"the table of {path} in {place} is damaged ({e}): remove that folder.") from None
+        raise OSError(f"the table of {path} could not be kept in {place}, {e.strerror}: free some space there, or name another folder.") from None
 
 # %% ../nbs/22_corpora.ipynb #5ade1880
 def split_pairs(
@@ -353,19 +365,24 @@ def split_pairs(
     "A part of a corpus that has none of its own: no source sentence is in two parts."
     if split not in ("train", "valid", "test"): raise ValueError(f"split={split!r} does not exist here: pick train, valid or test.")
     if not isinstance(pairs, Sequence): pairs = list(pairs)
-    sources = {src for src, _ in pairs}
-    if len(sources) < 3: raise ValueError(f"{len(sources)} different source sentences make no three parts: give at least 3.")
-    n = max(1, min(2_000, len(sources) // 20))
-    order = heapq.nsmallest(2 * n, sources, key=lambda s: (hashlib.sha256(f"{seed}\n{s}".encode()).digest(), s))
+    first, most, enough = set(), 2_000, False
+    for src, _ in pairs:
+        first.add((hashlib.sha256(f"{seed}\n{src}".encode()).digest(), src))
+        if len(first) > 20 * most: first = set(heapq.nsmallest(2 * most, first)); enough = True # however many are still to come
+    if len(first) < 3: raise ValueError(f"{len(first)} different source sentences make no three parts: give at least 3.")
+    n = most if enough else max(1, len(first) // 20)
+    order = [src for _, src in heapq.nsmallest(2 * n, first)]
     part = dict.fromkeys(order[:n], "valid") | dict.fromkeys(order[n:], "test")
     inside = lambda pair: part.get(pair[0], "train") == split
-    if isinstance(pairs, HubPairs): return HubPairs(pairs.rows.select(i for i, pair in enumerate(pairs) if inside(pair)), pairs.pair)
+    if isinstance(pairs, HubPairs): return HubPairs(pairs.rows.select(import_module("numpy").fromiter((i for i, pair in enumerate(pairs) if inside(pair)), "int64")), pairs.pair)
     return [pair for pair in pairs if inside(pair)]
 
 # %% ../nbs/22_corpora.ipynb #9acf054b
 def _whole(pairs, path):
     "The pairs that have text on both sides."
-    kept = pairs.filter(1, sys.maxsize, sys.maxsize) if isinstance(pairs, HubPairs) else [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
+    if isinstance(pairs, HubPairs):
+        with _kept_by(hub_library(), path): kept = pairs.filter(1, sys.maxsize, sys.maxsize)
+    else: kept = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
     if len(kept) < len(pairs): warnings.warn(f"{path}: {len(pairs) - len(kept)} of {len(pairs)} pairs have an empty side and are left out.", stacklevel=2)
     return kept
 
@@ -374,8 +391,9 @@ def _from_path(path, split, pair, read):
     if not path.is_dir(): return split_pairs(_whole(read(path, pair), path), split)
     for name in ("valid", "val", "validation", "dev") if split == "valid" else (split,):
         for end in ("", ".tsv", ".jsonl"):
-            try: return _whole(read(path/f"{name}{end}", pair), path)
+            try: _reader(path/f"{name}{end}", pair)
             except FileNotFoundError: continue
+            return _whole(read(path/f"{name}{end}", pair), path)
     src, tgt = languages(pair)
     raise FileNotFoundError(f"{path} has no part {split!r} for {pair}: put {split}.tsv, {split}.jsonl, or {split}.{src} and {split}.{tgt} there.")
 
@@ -401,15 +419,17 @@ def load_corpus(
     data:str|os.PathLike="pocket", # `pocket`, `multi30k`, `iwslt14`, `wmt14`, `opus_books`, or a path
     split:str="train",             # `train`, `valid`, `test`, or another part that the corpus has
     pair:str="de-en",              # Languages, source first
-    on_disk:bool=False,            # Keep the pairs of a path on disk to train on? Those of the hub are kept there anyway
+    on_disk:bool=False,            # Leave pairs to train on on disk, where they come from a path? Those of the hub are left there anyway
 )->Sequence[tuple[str, str]]:      # The pairs: a list, or `HubPairs` on disk
     "Pairs of a named corpus, a folder or a file; those to train on from the hub without doubtful ones."
     languages(pair)
     if not isinstance(data, (str, os.PathLike)): raise TypeError(f"data={data!r} is no corpus: give a name ({', '.join(CORPORA)}) or a path.")
     if split in ("val", "validation", "dev"): split = "valid"
     if data in CORPORA: return CORPORA[data](split, pair)
-    try: return _from_path(Path(data), split, pair, disk_pairs if on_disk and split.startswith("train") else read_pairs)
+    train = split.startswith("train")
+    try: found = _from_path(Path(data), split, pair, disk_pairs if on_disk and (train or not Path(data).is_dir()) else read_pairs)
     except FileNotFoundError as e: raise FileNotFoundError(f"{e} (Corpora with a name: {', '.join(CORPORA)}.)") from None
+    return found if train else list(found)
 
 # %% ../nbs/22_corpora.ipynb #dfba2a07
 def length_counts(
