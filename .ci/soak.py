@@ -5,12 +5,12 @@
     python .ci/soak.py crash              # a training ended at every one of its file-system calls
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
     python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
-    python .ci/soak.py corpus --n 5000000 # at-train --store with as many pairs: its memory, beside that with 100,000
+    python .ci/soak.py store --n 5000000  # at-train --store with as many pairs: its memory, beside that with 100,000
     python .ci/soak.py shards --n 500000  # the same in small, without texts and models
     python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
-    python .ci/soak.py quick              # all of them in short, but for corpus and race; keeps no figures
+    python .ci/soak.py quick              # all of them in short, but for store and race; keeps no figures
 
 The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
 import argparse
@@ -323,10 +323,10 @@ def made_up_texts(n, path, seed, chunk=10_000):
             sides = [' '.join(drawn[a:b]) for a, b in zip(ends, ends[1:])]
             file.writelines(f'{src}\t{tgt}\n' for src, tgt in zip(sides[::2], sides[1::2]))
 
-def followed(data, store, out, work, whole):
-    "One epoch of at-train from a store, or the first 5 seconds of it: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
+def followed(data, store, out, work, epochs):
+    "So many epochs of at-train from a store, or with none the first 5 seconds of one: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
     how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_last=1 save_every=5 precision=fp32'
-    command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', '1', '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
+    command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', epochs or 1, '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
     began, first, held, training, asked = time.time(), None, [], out.with_name(f'{out.name}-training'), False
     said = tempfile.TemporaryFile('w+')
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=said, text=True, env=os.environ | dict(HF_DATASETS_CACHE=str(work/'cache'), HF_DATASETS_DISABLE_PROGRESS_BARS='1'))
@@ -334,24 +334,24 @@ def followed(data, store, out, work, whole):
     while process.poll() is None:
         with contextlib.suppress(OSError, StopIteration): highest = max(highest, now := anonymous(process.pid))
         if first is None and (training/'unfinished').exists(): first = time.time() - began
-        if first and not (training/'epoch-001').exists(): held.append(now)
-        if first and not (whole or asked) and time.time() - began > first + 5: process.terminate(); asked = True # one signal: a second would end it at once
+        if first: held.append(now)
+        if first and not (epochs or asked) and time.time() - began > first + 5: process.terminate(); asked = True # one signal: a second would end it at once
         time.sleep(.02)
     said.seek(0)
     if process.returncode != (143 if asked else 0) or not held: sys.exit(f'at-train --store ended with {process.returncode}: {said.read()[-2000:]}')
     settled = held[len(held) // 4:]
     return dict(first_save_s=round(first, 2), seconds=round(time.time() - began), memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)], highest_kB=highest)
 
-def corpus(n, seed, work, minutes, small=100_000):
-    "n is the size of the larger corpus; for each a training is begun, which makes the store, and another one, which finds it, goes through a whole epoch"
+def store(n, seed, work, minutes, small=100_000):
+    "n is the size of the larger corpus; for each a training is begun, which makes the store, and another one finds it and goes through a whole epoch of the larger, and through as many updates of the smaller"
     found = {}
     for pairs in (small, n):
-        folder, store = fresh(work/f'{pairs} pairs'), work/f'{pairs} stored'
-        shutil.rmtree(store, ignore_errors=True)
+        folder, place = fresh(work/f'{pairs} pairs'), work/f'{pairs} stored'
+        shutil.rmtree(place, ignore_errors=True)
         for part, size in dict(train=pairs, valid=100, test=100).items(): made_up_texts(size, folder/f"{part}.tsv", seed + len(part))
-        first, second = (followed(folder, store, work/f'{pairs} {time}'/'model', work, time == 'second') for time in ('first', 'second'))
+        first, second = (followed(folder, place, work/f'{pairs} {time}'/'model', work, n // pairs if time == 'second' else 0) for time in ('first', 'second'))
         size = lambda path: sum(file.stat().st_size for file in path.rglob('*') if file.is_file())
-        found[f'{pairs:,} pairs'] = dict(text_bytes=size(folder), store_bytes=size(store), shards=len([*store.glob('*.arrow')]), first=first, second=second)
+        found[f'{pairs:,} pairs'] = dict(text_bytes=size(folder), store_bytes=size(place), shards=len([*place.glob('*.arrow')]), first=first, second=second)
         print(pairs, found[f'{pairs:,} pairs'], flush=True)
     little, much = found.values()
     ratios = {f'{time}_start_memory_ratio': round(much[time]['memory_kB'] / little[time]['memory_kB'], 4) for time in ('first', 'second')}
@@ -549,7 +549,7 @@ def loop(n, seed, work, minutes):
 
 # ---- one command
 
-PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), corpus=(corpus, 5_000_000), shards=(shards, 500_000), race=(race, 1), fuzz=(fuzz, 10_000), loop=(loop, 0))
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), store=(store, 5_000_000), shards=(shards, 500_000), race=(race, 1), fuzz=(fuzz, 10_000), loop=(loop, 0))
 QUICK = dict(damage=38, full=20, crash=40, kill=1, rank=1, shards=400_000, fuzz=200, loop=0)
 
 def run(part, n, seed, minutes, keep):
