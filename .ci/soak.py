@@ -95,7 +95,7 @@ def train_in(folder, epochs=3):
 def end_before(n, folder, note, events):
     """The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty.
     If n is None it goes on, and notes the path of every call"""
-    left, me, inside = [n], threading.get_ident(), str(folder)
+    left, me, inside = [-1 if n is None else n], threading.get_ident(), str(folder)
     import safetensors.torch
     save_file, fsync = safetensors.torch.save_file, os.fsync
     def save_in_two(tensors, path, *args, **kwargs): # the library's own writing is announced too, and can end half way
@@ -107,7 +107,7 @@ def end_before(n, folder, note, events):
         sys.audit('fsync', os.readlink(f'/proc/self/fd/{fd}'))
         fsync(fd)
     def watch(event, args):
-        if left[0] is not None and left[0] < 0 or event not in events or threading.get_ident() != me: return
+        if (left[0] < 0 and n is not None) or event not in events or threading.get_ident() != me: return
         if not str(args[0]).startswith(inside) and os.path.isabs(str(args[0])): return # what is relative lies in a folder that rmtree holds open
         writes = event == 'open' and args[2] & (os.O_WRONLY | os.O_RDWR)
         if n is None: os.write(note, f'{args[0]}\n'.encode() * (2 if writes else 1)); return
@@ -194,7 +194,8 @@ def strike_in_save(process, folder, number, strike):
     "Call strike in the middle of the save of this number, if there are so many"
     saves, inside = -1, False
     while process.poll() is None and saves < number:
-        saves, inside = saves + (not inside and bool(litter(folder))), bool(litter(folder))
+        before, inside = inside, bool(litter(folder))
+        saves += inside and not before
         if saves == number: strike()
         time.sleep(.0002)
 
@@ -559,8 +560,8 @@ def run(part, n, seed, minutes, keep):
     found = PARTS[part][0](n, seed, work.resolve(), minutes)
     after = os.times()
     from annotated_transformer.training import hardware, made_with
-    size = f'--minutes {minutes:g}' if part == 'loop' else '' if part == 'race' else f'--n {n}'
-    about = dict(command=f'python .ci/soak.py {part} {size} --seed {seed}', seed=seed, revision=made_with().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
+    size = f' --minutes {minutes:g}' if part == 'loop' else '' if part == 'race' else f' --n {n}'
+    about = dict(command=f'python .ci/soak.py {part}{size} --seed {seed}', seed=seed, revision=made_with().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
     print(part, json.dumps(about | found, indent=1))
     if keep:
         kept = json.loads(RECORD.read_text()) if RECORD.exists() else {}
