@@ -340,7 +340,7 @@ def tidy(self:Run):
 def check_settings(
     began:dict, # Settings with which the run began
     now:dict,   # Settings with which it is to go on
-    free=("epochs", "max_seconds", "save_every", "keep_last", "keep_best"), # These may differ
+    free=(),    # These may differ
 )->None:
     "Refuse to go on with other settings than those a run began with, naming the first."
     for name in dict.fromkeys((*now, *began)):
