@@ -6,15 +6,16 @@
 __all__ = ['MAX_LINE', 'MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'CORPORA', 'read_lines', 'parallel_files',
            'tsv_pairs', 'jsonl_pairs', 'languages', 'read_pairs', 'Filtered', 'filter_pairs', 'fetch', 'multi30k',
            'have_multi30k', 'hub_library', 'HubPairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs',
-           'split_pairs', 'load_corpus', 'length_counts']
+           'pairs_digest', 'split_pairs', 'load_corpus', 'length_counts']
 
 # %% ../nbs/22_corpora.ipynb #fcfc45a4
 import codecs, gzip, hashlib, heapq, io, json, os, re, sys, warnings, zlib
+from array import array
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
 
@@ -356,6 +357,33 @@ def _kept_by(library, path):
         if getattr(e, "errno", None) is None: raise ValueError(f"the table of {path} in {place} is damaged ({e}): remove that folder.") from None
         raise OSError(f"the table of {path} could not be kept in {place}, {e.strerror}: free some space there, or name another folder.") from None
 
+# %% ../nbs/22_corpora.ipynb #ff938bae
+def pairs_digest(
+    pairs:Iterable[tuple[str, str]], # In memory or on disk
+)->str:                              # 64 hexadecimal digits
+    "Fingerprint of sentence pairs in their order."
+    digest = hashlib.sha256()
+    for lengths, texts in (_sides_on_disk if isinstance(pairs, HubPairs) else _sides)(pairs):
+        digest.update(array("q", lengths)); digest.update(texts)
+    return digest.hexdigest()
+
+def _sides(pairs, at_once=10_000):
+    "Bytes of each text, and all of them, for one side and then the other of some pairs at a time."
+    pairs = iter(pairs)
+    while some := list(islice(pairs, at_once)):
+        for side in zip(*some, strict=True):
+            texts = [text.encode("utf-8", "surrogatepass") for text in side]
+            yield map(len, texts), b"".join(texts)
+
+def _sides_on_disk(pairs, at_once=10_000):
+    "The same without a string of Python's for each sentence."
+    pa, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    for table in pairs.rows.with_format("arrow").iter(at_once):
+        for name in (pairs.src, pairs.tgt):
+            texts = compute.struct_field(table["translation"].combine_chunks(), name).cast(pa.string())
+            in_one = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts.fill_null(""))
+            yield compute.binary_length(texts).fill_null(-1).to_pylist(), compute.binary_join(in_one, "")[0].as_buffer()
+
 # %% ../nbs/22_corpora.ipynb #5ade1880
 def split_pairs(
     pairs:Sequence[tuple[str, str]], # The whole corpus
@@ -388,7 +416,10 @@ def _whole(pairs, path):
 
 def _from_path(path, split, pair, read):
     "A part of a folder that has parts, or a share of any other path."
-    if not path.is_dir(): return split_pairs(_whole(read(path, pair), path), split)
+    if not path.is_dir():
+        pairs = _whole(read(path, pair), path)
+        try: return split_pairs(pairs, split)
+        except ValueError as e: raise ValueError(f"{path}: {e}") from None
     for name in ("valid", "val", "validation", "dev") if split == "valid" else (split,):
         for end in ("", ".tsv", ".jsonl"):
             try: _reader(path/f"{name}{end}", pair)
@@ -419,9 +450,9 @@ def load_corpus(
     data:str|os.PathLike="pocket", # `pocket`, `multi30k`, `iwslt14`, `wmt14`, `opus_books`, or a path
     split:str="train",             # `train`, `valid`, `test`, or another part that the corpus has
     pair:str="de-en",              # Languages, source first
-    on_disk:bool=False,            # Leave pairs to train on on disk, where they come from a path? Those of the hub are left there anyway
+    on_disk:bool=False,            # Keep the training pairs of a path on disk? Those of the hub always stay there
 )->Sequence[tuple[str, str]]:      # The pairs: a list, or `HubPairs` on disk
-    "Pairs of a named corpus, a folder or a file; those to train on from the hub without doubtful ones."
+    "Pairs of a named corpus, a folder or a file; training pairs from the hub are filtered."
     languages(pair)
     if not isinstance(data, (str, os.PathLike)): raise TypeError(f"data={data!r} is no corpus: give a name ({', '.join(CORPORA)}) or a path.")
     if split in ("val", "validation", "dev"): split = "valid"

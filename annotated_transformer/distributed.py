@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
+from datetime import timedelta
 from inspect import signature
 
 import torch
@@ -137,7 +138,7 @@ def join_world(
     world, backend = announced_world(device)
     if world.size == 1: yield world; return
     if "nccl" in backend: torch.cuda.set_device(int_of("LOCAL_RANK"))
-    distributed.init_process_group(backend)
+    distributed.init_process_group(backend, timeout=timedelta(days=1)) # the others wait while the first one reads and encodes a corpus
     try:
         with open(os.devnull, "w") as nowhere, nullcontext() if world.first else redirect_stdout(nowhere): yield world
     except RuntimeError as e:

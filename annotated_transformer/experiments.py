@@ -17,10 +17,10 @@ from fastcore.script import call_parse
 
 from .cli import check_record, command_line, plain_errors, recipe
 from .config import check_choice, check_number
-from .corpora import load_corpus
+from .corpora import load_corpus, pairs_digest
 from .evaluation import bleu_forms, paired_bootstrap, score
 from .training import hardware
-from .translator import Translator, pairs_digest
+from .translator import Translator
 
 # %% ../nbs/44_experiments.ipynb #b0607ba0
 VARIANTS = {

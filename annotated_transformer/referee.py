@@ -27,11 +27,11 @@ from .batching import Batch, TokenBatches
 from .checkpoints import to_strict_json
 from .cli import check_record, command_line, plain_errors
 from .config import check_choice, check_number, shown
-from .corpora import load_corpus
+from .corpora import load_corpus, pairs_digest
 from .decoding import evaluating, forced_logp
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
-from .translator import Translator, check_pairs, encode_pairs, pairs_digest
+from .translator import Translator, check_pairs, encode_pairs
 
 # %% ../nbs/46_referee.ipynb #d0d25d72
 def bleu_counts(

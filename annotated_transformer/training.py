@@ -379,6 +379,7 @@ def take(self:Run,
     state, counters, so_far = run_state(folder)
     free = {"max_seconds", "save_every", "keep_last", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
     check_settings(self.settings | asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
+    if (made := len(state["history"])) > self.config.epochs: raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has made {made}: ask for as many or more, or give another out.")
     load_checkpoint(folder, self.model, self.optimizer if moments else None)
     if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(counters.step)
     self.state, self.so_far, self.history = counters, so_far, state["history"]

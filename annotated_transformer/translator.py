@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'stored_batches', 'pairs_digest', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card',
-           'read_config']
+           'stored_batches', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
@@ -28,7 +27,7 @@ from torch import Tensor, nn
 from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
 from .config import TrainingConfig, TransformerConfig, check_choice, check_complete, check_number, preset, shown
-from .corpora import hub_library, languages
+from .corpora import HubPairs, hub_library, languages, pairs_digest
 from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
@@ -173,7 +172,7 @@ def stored_batches(
     if not len(pairs): raise ValueError("train is empty: give at least one (source, target) pair.")
     folder, most = Path(folder).resolve(), min(training.max_len, training.max_tokens)
     if not folder.name: raise ValueError(f"store={folder} has no name of its own: give the name of a folder in it.")
-    wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size, most=most)
+    wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size, most=most, corpus=pairs_digest(pairs if isinstance(pairs, HubPairs) else _checked(pairs, "train")))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.vocabulary.lock")).acquire()
@@ -203,15 +202,6 @@ def _kept_vocabulary(folder, wanted):
         if kept.get(name) != value: raise ValueError(f"{name}={shown(value)}, but {folder} was stored with {shown(kept.get(name))}: {fix}")
     both = [(SubwordTokenizer if wanted["tokenizer"] == "bpe" else WordTokenizer)(**state) for state in kept["vocabulary"]]
     return (both[0], both[-1]), kept["vocabulary"]
-
-# %% ../nbs/42_translator.ipynb #23aa9aaa
-def pairs_digest(
-    pairs:Iterable[tuple[str, str]], # Sentence pairs
-)->str:                              # 64 hexadecimal digits
-    "Fingerprint of sentence pairs in their order."
-    digest = hashlib.sha256()
-    for two in pairs: digest.update(repr(two).encode())
-    return digest.hexdigest()
 
 # %% ../nbs/42_translator.ipynb #5c6ba327
 @patch(cls_method=True)

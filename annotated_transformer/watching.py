@@ -174,13 +174,12 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
 
 # %% ../nbs/35_watching.ipynb #909f807e
 def tensorboard(
-    folder:str|Path, # Where the event files go; made if missing
+    folder:str|Path, # Where the event files go; made with the first row
 )->Callable:         # For `fit(on_epoch=...)`
     "Write every number of each epoch's row for TensorBoard, where that is installed."
     try: from torch.utils.tensorboard import SummaryWriter
     except ImportError: raise ImportError("TensorBoard is not installed: run `pip install tensorboard`, or do without; log.csv has the same numbers.") from None
-    try: Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as e: raise OSError(f"folder={shown(str(folder))} cannot be made ({e.strerror or e}): choose another one.") from None
+    if Path(folder).exists() and not Path(folder).is_dir(): raise NotADirectoryError(f"folder={shown(str(folder))} cannot be made, there is a file of that name: choose another one.")
     writer = None
     def write(row):
         nonlocal writer
