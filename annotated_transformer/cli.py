@@ -17,7 +17,7 @@ import sys
 import warnings
 from ast import literal_eval
 from collections.abc import Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from functools import partial
@@ -30,10 +30,11 @@ import torch
 from fastcore import script
 from fastcore.script import call_parse
 
+from .checkpoints import epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
 from .distributed import int_of, join_world
-from .training import begun, hardware, run_folder
+from .training import begun, hardware, lock_folder, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
 
@@ -103,6 +104,8 @@ def recipe(
     return replace(model, **of(model)), replace(training, **of(training)), vocab
 
 # %% ../nbs/43_cli.ipynb #b4b1e5e5
+_ASIDE, _MOVING = ".replaced", ".replaced.moving" # an earlier run that is laid aside, and one of which only a part may be
+
 def check_out(
     out:str,         # Folder for the model
     resume:bool,     # Is an earlier run to go on?
@@ -112,7 +115,7 @@ def check_out(
     if resume and overwrite: raise ValueError("--resume goes on with the earlier run, --overwrite drops it: give one of them.")
     place = check_place(out)
     folder = place.with_name(f"{place.name}-training")
-    run_in = lambda folder: begun(folder) or (folder/".replaced").is_dir()
+    run_in = lambda folder: begun(folder) or any((folder/name).is_dir() for name in (_ASIDE, _MOVING))
     taken = [p for p in (place, folder) if p.is_dir() and (p == place and any(p.iterdir()) or p == folder and run_in(p))]
     if taken and not (resume or overwrite):
         raise FileExistsError(f"{taken[0]} holds an earlier run: give --resume to go on with it, --overwrite to replace it, or another --out.")
@@ -120,34 +123,41 @@ def check_out(
     return folder
 
 # %% ../nbs/43_cli.ipynb #80c7a62f
-def _of_run(folder): return [path for pattern in ("epoch-[0-9]*", "unfinished", "log.csv", "tensorboard") for path in folder.glob(pattern)]
+def _move_run(source, target):
+    for path in (*epoch_folders(source), *(source/name for name in ("unfinished", "log.csv", "tensorboard"))):
+        if not path.exists(): continue
+        if path.name == "tensorboard": shutil.rmtree(target/path.name, ignore_errors=True) # curves of a run that left nothing else
+        os.replace(path, target/path.name)
 
 def _settle_replaced(folder):
     "An earlier run that was laid aside goes if there is a newer one by now, and comes back if there is none."
-    if not (aside := folder/".replaced").is_dir(): return
-    if not begun(folder):
-        for path in _of_run(aside):
-            if (folder/path.name).is_dir(): shutil.rmtree(folder/path.name) # curves of a run that left nothing else
-            os.replace(path, folder/path.name)
-    shutil.rmtree(aside)
+    if (folder/_ASIDE).is_dir():
+        if begun(folder): return shutil.rmtree(folder/_ASIDE, ignore_errors=True)
+        os.replace(folder/_ASIDE, folder/_MOVING)
+    if (folder/_MOVING).is_dir():
+        _move_run(folder/_MOVING, folder)
+        (folder/_MOVING).rmdir()
+        print(f"no new run has begun: the earlier one is back in {folder}", file=sys.stderr)
 
 @contextmanager
 def replacing_run(
     folder:Path,    # Where a run keeps log and checkpoints
     overwrite:bool, # Is an earlier run to be replaced?
 ):                  # -> nothing; the new run is made in the block
-    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; they are dropped once another run has begun in their place, and else put back."
-    def locked(work):
-        if folder.is_dir():
-            with run_folder(folder, resume=True): work()
-    def lay_aside():
-        _settle_replaced(folder) # of a process that was killed
-        if overwrite and (old := _of_run(folder)):
-            (folder/".replaced").mkdir()
-            for path in old: os.replace(path, folder/".replaced"/path.name)
-    locked(lay_aside)
-    try: yield
-    finally: locked(lambda: _settle_replaced(folder))
+    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; they are dropped when another run has begun in their place, and else put back."
+    if not folder.is_dir(): yield; return
+    with lock_folder(folder, ".starting.lock"): # `run_folder` is free while a corpus is read
+        try:
+            with run_folder(folder, resume=True):
+                _settle_replaced(folder) # of a process that was killed
+                if overwrite and begun(folder):
+                    (folder/_MOVING).mkdir()
+                    _move_run(folder, folder/_MOVING)
+                    os.replace(folder/_MOVING, folder/_ASIDE)
+            yield
+        finally:
+            if (folder/_ASIDE).is_dir() or (folder/_MOVING).is_dir():
+                with suppress(OSError, RuntimeError), run_folder(folder, resume=True): _settle_replaced(folder) # or the next start does
 
 # %% ../nbs/43_cli.ipynb #c50a6358
 def load_parts(
@@ -196,7 +206,7 @@ def train(
             if store is not None and Path(out).resolve() in (place := Path(store).resolve(), *place.parents): raise ValueError(f"--store {store} lies in --out {out}, which is replaced as a whole: give a folder beside it.")
             learn, watch, test = load_parts(data, pair, store is not None)
             if world.first: stack.enter_context(replacing_run(folder, overwrite))
-        how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
+        how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and all_of(watchers(folder), lambda row: shutil.rmtree(folder/_ASIDE, ignore_errors=True)))
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)
         if not world.first: return
         print(Speed(**translator.about["speed"]), flush=True)

@@ -412,7 +412,7 @@ def _whole(pairs, path):
         with _kept_by(hub_library(), path): kept = pairs.filter(1, sys.maxsize, sys.maxsize)
     else: kept = [pair for pair in pairs if pair[0].strip() and pair[1].strip()]
     if len(kept) < len(pairs): warnings.warn(f"{path}: {len(pairs) - len(kept)} of {len(pairs)} pairs have an empty side and are left out.", stacklevel=2)
-    return kept
+    return kept if len(kept) < len(pairs) else pairs # a selection is read much more slowly from disk than a whole table
 
 def _from_path(path, split, pair, read):
     "A part of a folder that has parts, or a share of any other path."

@@ -201,15 +201,16 @@ def in_children(
     finally:
         for child in running.values(): child.end(0)
 
-# %% ../nbs/02_proof.ipynb #ebfed97a
+# %% ../nbs/02_proof.ipynb #2dda66a9
 def as_nobody(
     call:Callable,   # What to try
     limit:float=60,  # Seconds for it
 )->str|None: # What its error says; None where it went well
     "Call in a process that has given up the rights of root."
     def work(send):
-        if os.getuid() == 0: os.setuid(65534)
-        try: call()
+        try:
+            if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)
+            call()
         except (Exception, SystemExit) as e: send(_one_line(e))
         else: send(None)
     (_, said, late), = in_children([work], limit)

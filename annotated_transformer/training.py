@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TrainState', 'DummyOptimizer', 'DummyScheduler', 'in_groups', 'run_epoch', 'best_device', 'fast_bf16', 'autocast',
-           'keep_memory', 'hardware', 'made_with', 'nll', 'begun', 'run_folder', 'Progress', 'Run', 'check_settings',
-           'run_state', 'Stopped', 'stop_signals', 'train_epoch', 'check_data', 'rate_of', 'fit']
+           'keep_memory', 'hardware', 'made_with', 'nll', 'begun', 'lock_folder', 'run_folder', 'Progress', 'Run',
+           'check_settings', 'run_state', 'Stopped', 'stop_signals', 'train_epoch', 'check_data', 'rate_of', 'fit']
 
 # %% ../nbs/34_training.ipynb #44f5c67d
 import csv
@@ -238,6 +238,18 @@ def begun(
     return Path(out).is_dir() and bool(epoch_folders(out) or standing(Path(out)/"unfinished").is_dir())
 
 # %% ../nbs/34_training.ipynb #c1511f60
+def lock_folder(
+    out,               # A run's folder; made if missing
+    name:str=".lock",  # Of the lock in it
+):                     # -> the lock, held; a context manager that releases it
+    "Hold a run's folder, or say at once that somebody else does."
+    from filelock import FileLock, Timeout
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        return FileLock(Path(out)/name, timeout=0).acquire()
+    except Timeout: raise RuntimeError(f"{out} is in use by another training: wait for it, or choose another out.") from None
+    except OSError as e: raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
+
 @contextmanager
 def run_folder(
     out,          # The run's folder, or None
@@ -247,14 +259,7 @@ def run_folder(
     if out is None:
         if resume: raise ValueError("resume=True needs out: name the folder of the run to go on with.")
         yield; return
-    from filelock import FileLock, Timeout
-    out = Path(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out/".lock", timeout=0).acquire()
-    except Timeout: raise RuntimeError(f"{out} is in use by another training: wait for it, or choose another out.") from None
-    except OSError as e: raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
-    with lock:
+    with lock_folder(out := Path(out)):
         if not resume and begun(out): raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, or choose another out.")
         if (older := standing(out/"unfinished")).is_dir(): os.replace(older, out/"unfinished") # a crash struck while a newer one took its place
         for pattern in (".epoch-*.new", ".epoch-*.gone", ".unfinished.*"): # of a crash
@@ -379,7 +384,7 @@ def take(self:Run,
     state, counters, so_far = run_state(folder)
     free = {"max_seconds", "save_every", "keep_last", "keep_best"} | ({"epochs"} if self.config.schedule != "cosine" else set())
     check_settings(self.settings | asdict(TrainingConfig()) | state["settings"], self.settings, free) # an older version had no choice where it noted none
-    if (made := len(state["history"])) > self.config.epochs: raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has made {made}: ask for as many or more, or give another out.")
+    if (made := len(state["history"]) + (so_far.updates > 0)) > self.config.epochs: raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has begun {made}: ask for as many or more, or give another out.")
     load_checkpoint(folder, self.model, self.optimizer if moments else None)
     if self.mean: load_weights(self.mean.module, folder/"mean.safetensors"); self.mean.n_averaged.fill_(counters.step)
     self.state, self.so_far, self.history = counters, so_far, state["history"]
