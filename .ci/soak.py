@@ -6,11 +6,12 @@
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
     python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
     python .ci/soak.py store --n 5000000  # at-train --store with as many pairs: its memory, beside that with 100,000
+    python .ci/soak.py start --n 5000000  # how soon such a training begins, once the store is there
     python .ci/soak.py shards --n 500000  # the same in small, without texts and models
     python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
-    python .ci/soak.py quick              # all of them in short, but for store and race; keeps no figures
+    python .ci/soak.py quick              # all of them in short, but for store, start and race; keeps no figures
 
 The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
 import argparse
@@ -325,6 +326,13 @@ def made_up_texts(n, path, seed, chunk=10_000):
             sides = [' '.join(drawn[a:b]) for a, b in zip(ends, ends[1:])]
             file.writelines(f'{src}\t{tgt}\n' for src, tgt in zip(sides[::2], sides[1::2]))
 
+def to_be_stored(n, seed, work):
+    "A folder of texts with n pairs to train on, and a place for their store, where nothing is"
+    folder, place = fresh(work/f'{n} pairs'), work/f'{n} stored'
+    shutil.rmtree(place, ignore_errors=True)
+    for part, size in dict(train=n, valid=100, test=100).items(): made_up_texts(size, folder/f"{part}.tsv", seed + len(part))
+    return folder, place
+
 def followed(data, store, out, work, epochs):
     "So many epochs of at-train from a store, or with none the first 5 seconds of one: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
     how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_last=1 save_every=5 precision=fp32'
@@ -348,9 +356,7 @@ def store(n, seed, work, minutes, small=100_000):
     "n is the size of the larger corpus; for each a training is begun, which makes the store, and another one finds it and goes through a whole epoch of the larger, and through as many updates of the smaller"
     found = {}
     for pairs in (small, n):
-        folder, place = fresh(work/f'{pairs} pairs'), work/f'{pairs} stored'
-        shutil.rmtree(place, ignore_errors=True)
-        for part, size in dict(train=pairs, valid=100, test=100).items(): made_up_texts(size, folder/f"{part}.tsv", seed + len(part))
+        folder, place = to_be_stored(pairs, seed, work)
         first, second = (followed(folder, place, work/f'{pairs} {time}'/'model', work, n // pairs if time == 'second' else 0) for time in ('first', 'second'))
         size = lambda path: sum(file.stat().st_size for file in path.rglob('*') if file.is_file())
         found[f'{pairs:,} pairs'] = dict(text_bytes=size(folder), store_bytes=size(place), shards=len([*place.glob('*.arrow')]), first=first, second=second)
@@ -363,9 +369,7 @@ def store(n, seed, work, minutes, small=100_000):
 
 def start(n, seed, work, minutes):
     "How long it takes a training to its first save, after five updates, when it makes the store and when it finds it, which is timed three times; for a machine that does nothing else"
-    folder, place = fresh(work/'pairs'), work/'stored'
-    shutil.rmtree(place, ignore_errors=True)
-    for part, size in dict(train=n, valid=100, test=100).items(): made_up_texts(size, folder/f"{part}.tsv", seed + len(part))
+    folder, place = to_be_stored(n, seed, work)
     first, *others = (followed(folder, place, work/f'start {i}'/'model', work, 0)['first_save_s'] for i in range(4))
     return dict(pairs=n, first_start_s=first, second_starts_s=others, failed=[f'five updates after {statistics.median(others)} s'] * (statistics.median(others) >= 10))
 
