@@ -79,7 +79,10 @@ def fresh(folder):
     folder.mkdir(parents=True)
     return folder
 
-def litter(folder): return sorted(str(p.relative_to(folder)) for p in folder.rglob('.*') if p.name != '.lock')
+def litter(folder):
+    "What is only there during a save; os.walk passes over a folder that another process has just moved, Path.rglob would not"
+    found = (Path(at)/name for at, folders, files in os.walk(folder) for name in folders + files if name.startswith('.') and not name.endswith('.lock'))
+    return sorted(str(path.relative_to(folder)) for path in found)
 
 def train_in(folder, epochs=3):
     "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
