@@ -8,7 +8,6 @@ __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Transl
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
-import hashlib
 import json
 import math
 import os
