@@ -351,7 +351,7 @@ def followed(data, store, out, work, epochs):
         if first and not (epochs or asked) and time.time() - began > first + 5: process.terminate(); asked = True # one signal: a second would end it at once
         time.sleep(.02)
     said.seek(0)
-    if process.returncode not in {0, 143 if asked else 0} or not held: sys.exit(f'at-train --store ended with {process.returncode}: {said.read()[-2000:]}')
+    if process.returncode != (143 if asked else 0) or not held: sys.exit(f'at-train --store ended with {process.returncode}: {said.read()[-2000:]}')
     settled = held[len(held) // 4:]
     return dict(first_save_s=round(first, 2), seconds=round(time.time() - began), memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)], highest_kB=highest)
 
