@@ -195,13 +195,31 @@ def phase(folder, began):
     if since(folder/name for name in litter(folder)): return 'save'
     return 'training' if since(p for p in (folder/'model-training').rglob('*') if p.is_file() and p.name != '.lock') else 'start'
 
-def strike_in_save(process, folder, number, strike):
-    "Call strike in the middle of the save of this number, if there are so many"
+def state(pid):
+    "As in /proc: R runs, S sleeps, T stands still, Z is dead"
+    try: return Path(f'/proc/{pid}/stat').read_text().split(')')[1].split()[0]
+    except OSError: return 'Z'
+
+@contextlib.contextmanager
+def held(pids):
+    "These processes stand still: what a folder shows is what they were doing"
+    def tell(what):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError): os.kill(pid, what)
+    tell(signal.SIGSTOP)
+    while any(state(pid) not in 'TZ' for pid in pids): time.sleep(.0002)
+    try: yield
+    finally: tell(signal.SIGCONT)
+
+def strike_in_save(process, writers, folder, number, strike):
+    "Call strike in the middle of the save of this number, or of one soon after it, if there are so many"
     saves, inside = -1, False
-    while process.poll() is None and saves < number:
+    while process.poll() is None:
         before, inside = inside, bool(litter(folder))
         saves += inside and not before
-        if saves == number: strike()
+        if inside and saves >= number:
+            with held(writers()):
+                if litter(folder): return strike()
         time.sleep(.0002)
 
 def killed_run(number, data, folder, target, dice, length):
@@ -211,7 +229,7 @@ def killed_run(number, data, folder, target, dice, length):
     while True:
         process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
         if phases and dice.random() < .6: finished(process); break # the others are killed again
-        if not phases and number % 3 == 0: killer = threading.Thread(target=strike_in_save, args=(process, folder, dice.randrange(12), process.kill))
+        if not phases and number % 3 == 0: killer = threading.Thread(target=strike_in_save, args=(process, lambda: [process.pid], folder, dice.randrange(12), process.kill))
         else: killer = threading.Timer(dice.uniform(0, length), process.kill)
         killer.start()
         out, err = process.communicate()
@@ -273,10 +291,10 @@ def bereaved_run(number, data, folder, target, dice, length):
         end(pid)
         for rank in ranks:
             with contextlib.suppress(ProcessLookupError): end(rank)
-        while any(Path(f'/proc/{rank}/stat').exists() and Path(f'/proc/{rank}/stat').read_text().split(')')[1].split()[0] != 'Z' for rank in ranks): time.sleep(.01)
+        while any(state(rank) != 'Z' for rank in ranks): time.sleep(.01)
     def one(): struck(dice.choice(children(process.pid) or [process.pid]), end)
     def strike():
-        if number % 3 == 0: strike_in_save(process, folder, dice.randrange(12), one)
+        if number % 3 == 0: strike_in_save(process, lambda: children(process.pid), folder, dice.randrange(12), one)
         wanted = 1 if number % 3 == 0 or dice.random() < 2 / 3 else 2
         while len(phases) < wanted and not given_up.wait(dice.uniform(0, length)):
             if len(children(process.pid)) == 2: one() # else they have not begun, or are being started anew

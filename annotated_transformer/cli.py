@@ -14,6 +14,7 @@ import shlex
 import shutil
 import signal
 import sys
+import threading
 import warnings
 from ast import literal_eval
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from .checkpoints import epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
 from .distributed import int_of, join_world
-from .training import begun, hardware, lock_folder, run_folder
+from .training import Stopped, begun, hardware, lock_folder, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
 
@@ -49,15 +50,25 @@ def one_line(
 USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError, MemoryError)
 
 @contextmanager
+def _heed_sigterm():
+    "Within it, SIGTERM raises an exception, as Ctrl-C does."
+    def stop(number, frame): raise Stopped([number], False)
+    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and int_of("WORLD_SIZE", 1) == 1
+    if mine: signal.signal(signal.SIGTERM, stop)
+    try: yield
+    finally:
+        if mine: signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+@contextmanager
 def plain_errors(
     command,                       # The function that may have been called as a command
-    interrupted:str="interrupted", # What to say after Ctrl-C
+    interrupted:str="interrupted", # What to say after Ctrl-C or SIGTERM
 ):                                 # -> context manager
     "On the command line, an error is one line on standard error and a status; from Python, it is raised as ever."
     if not getattr(script, "is_cli", lambda command: True)(command): yield; return
     say = lambda kind, text: print(f"{kind}: {one_line(text)}", file=sys.stderr)
     try:
-        with warnings.catch_warnings():
+        with _heed_sigterm(), warnings.catch_warnings():
             warnings.showwarning = lambda message, *args, **kwargs: say("warning", message)
             yield
             sys.stdout.flush()
@@ -130,9 +141,10 @@ def _move_run(source, target):
         os.replace(path, target/path.name)
 
 def _settle_replaced(folder):
-    "An earlier run that was laid aside goes if there is a newer one by now, and comes back if there is none."
+    "An earlier run that was laid aside goes if a newer one has an epoch by now, and comes back if that has not begun."
     if (folder/_ASIDE).is_dir():
-        if begun(folder): return shutil.rmtree(folder/_ASIDE, ignore_errors=True)
+        if epoch_folders(folder): return shutil.rmtree(folder/_ASIDE, ignore_errors=True)
+        if begun(folder): return print(f"the new run has no whole epoch yet: until then the earlier one stays in {folder/_ASIDE}", file=sys.stderr)
         os.replace(folder/_ASIDE, folder/_MOVING)
     if (folder/_MOVING).is_dir():
         _move_run(folder/_MOVING, folder)
@@ -144,11 +156,12 @@ def replacing_run(
     folder:Path,    # Where a run keeps log and checkpoints
     overwrite:bool, # Is an earlier run to be replaced?
 ):                  # -> nothing; the new run is made in the block
-    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; they are dropped when another run has begun in their place, and else put back."
+    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; they are dropped when another run has finished an epoch in their place, and put back if none has begun."
     if not folder.is_dir(): yield; return
     with lock_folder(folder, ".starting.lock"): # `run_folder` is free while a corpus is read
         try:
             with run_folder(folder, resume=True):
+                if overwrite and (folder/_ASIDE).is_dir() and not epoch_folders(folder): shutil.rmtree(folder/"unfinished", ignore_errors=True) # it is what shall be overwritten now
                 _settle_replaced(folder) # of a process that was killed
                 if overwrite and begun(folder):
                     (folder/_MOVING).mkdir()
@@ -187,7 +200,7 @@ def train(
     seed:int=None,        # Seeds weights, batches and dropout (default: 0)
     show:int=5,           # How many test translations to print
     resume:bool=False,    # Go on from the newest checkpoint
-    overwrite:bool=False, # Replace an earlier run in <out>
+    overwrite:bool=False, # Replace an earlier run in <out>, which is kept until the new one has finished an epoch
     half:bool=False,      # Store the weights as float16: half the size
     store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory; texts of the hub and of own files then stay on disk too (default: all is held in memory)
     shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one
@@ -195,7 +208,8 @@ def train(
 ):
     "Train a translator, score it on held-out sentences and save it."
     given = dict(locals())
-    with plain_errors(train, "interrupted: the same command with --resume goes on after the last finished update"), join_world(device) as world, ExitStack() as stack:
+    interrupted = "interrupted: the same command with --resume" + (" instead of --overwrite goes on after the last update that was saved; where none was, give it as it is" if overwrite else " goes on after the last update that was saved; where none was, it begins anew")
+    with plain_errors(train, interrupted), join_world(device) as world, ExitStack() as stack:
         if not resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0): raise ValueError("--max-restarts needs --resume: a restart goes on with what an earlier start has saved; where nothing is saved, a new run begins.")
         with world.first_one_first():
             if minutes is not None: check_number("minutes", minutes)
@@ -206,7 +220,7 @@ def train(
             if store is not None and Path(out).resolve() in (place := Path(store).resolve(), *place.parents): raise ValueError(f"--store {store} lies in --out {out}, which is replaced as a whole: give a folder beside it.")
             learn, watch, test = load_parts(data, pair, store is not None)
             if world.first: stack.enter_context(replacing_run(folder, overwrite))
-        how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and all_of(watchers(folder), lambda row: shutil.rmtree(folder/_ASIDE, ignore_errors=True)))
+        how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)
         if not world.first: return
         print(Speed(**translator.about["speed"]), flush=True)

@@ -186,7 +186,7 @@ def fetch(
         for url in urls:
             try: return Path(pooch.retrieve(url, f"sha256:{sha256}", name, folder, downloader=pooch.HTTPDownloader(timeout=timeout)))
             except (OSError, ValueError) as e: failed.append(f"{url}: {e}")
-    raise ConnectionError(f"{name} could not be fetched; " + "; ".join(failed))
+    raise ConnectionError(f"{name} could not be fetched: look at the network, or put the file into {folder} yourself; " + "; ".join(failed))
 
 # %% ../nbs/22_corpora.ipynb #9276c833
 _COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"

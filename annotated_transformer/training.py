@@ -342,14 +342,17 @@ def tidy(self:Run):
         os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
 
 # %% ../nbs/34_training.ipynb #d0d9bcc4
+_DATA = dict(data="the training data", vocabulary="the vocabulary") | dict.fromkeys(("train.pairs", "train.ntokens", "train.digest"), "the training data") # whose fingerprints say nothing to a reader
+
 def check_settings(
     began:dict, # Settings with which the run began
     now:dict,   # Settings with which it is to go on
     free=(),    # These may differ
 )->None:
-    "Refuse to go on with other settings than those a run began with, naming the first."
+    "Refuse to go on with other settings or data than those a run began with, naming the first."
     for name in dict.fromkeys((*now, *began)):
         if name not in free and began.get(name) != now.get(name):
+            if name in _DATA: raise ValueError(f"{_DATA[name]} ({name}) is not what the run began with: give the same sentences in the same order, or another out.")
             raise ValueError(f"{name}={shown(now.get(name))}, but the run began with {shown(began.get(name))}: give the old value, or another out.")
 
 # %% ../nbs/34_training.ipynb #20d5412c

@@ -233,7 +233,9 @@ def fit(cls:Translator,
     facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=data, vocabulary=vocabulary_digest(*both))
     torch.manual_seed(training.seed)
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
-    translator = cls(make_model(*map(len, both), **asdict(config)), *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
+    model = make_model(*map(len, both), **asdict(config))
+    if (most := min(training.max_len, training.max_tokens)) > (end := getattr(model.tgt_embed[1], "max_len", math.inf)): raise ValueError(f"max_len={training.max_len} lets in texts of {most} tokens, but positions={config.positions!r} end at {end}: lower max_len to {end}, or choose positions='sinusoidal'.")
+    translator = cls(model, *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
     about["history"] = train_model(translator.model, batches, watched, training, **kwargs, facts=facts | {f"model.{name}": value for name, value in asdict(config).items()})
     translator.device = best_device(kwargs.get("device")) # where a model in pieces has become whole
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
@@ -497,7 +499,8 @@ def read_config(
     if not path.is_file(): raise FileNotFoundError(f"{folder} holds no config.json: it may be a checkpoint of a training; give a folder that save_pretrained wrote.")
     try: kept = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError): kept = None
-    parts = [kept.get(name) for name in ("model", "joint", "vocabulary", "about")] if isinstance(kept, dict) else []
+    names = ("model", "joint", "vocabulary", "about")
+    parts = [kept.get(name) for name in names] if isinstance(kept, dict) and kept.keys() <= {*names} else []
     if list(map(type, parts)) not in ([dict, bool, str, dict], [dict, bool, type(None), dict]): raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
     return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
