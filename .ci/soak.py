@@ -138,7 +138,7 @@ def in_child(work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 def crash(n, seed, work, minutes):
-    "n is the distance between the points: 1 is every call; the calls of one save are all there anyway"
+    "n is the distance between the points: 1 is every call; the calls of one save, and of a swap with an older one, are all there anyway"
     import annotated_transformer.all # once, in the parent: a child is there at once
     import annotated_transformer.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
     digest = lambda folder: in_child(lambda note: os.write(note, train_in(folder).encode()))
@@ -153,7 +153,10 @@ def crash(n, seed, work, minutes):
     calls = calls.splitlines()
     of_save = [i for i, path in enumerate(calls) if 'epoch-002' in path]
     of_save = range(of_save[0], next(i for i in of_save if i + 1 not in of_save) + 2) # the last flushes the folder around it
-    for point in sorted({*range(0, len(calls), n), *of_save}):
+    old = [i for i, path in enumerate(calls) if path.endswith('/.unfinished.old')] # the first two: an older save that a newer one has replaced is listed, and is gone
+    moved = next(i for i in reversed(range(old[0])) if calls[i].endswith('/unfinished'))
+    of_swap = range(moved, old[1] + 2)
+    for point in sorted({*range(0, len(calls), n), *of_save, *of_swap}):
         folder = fresh(work/'cut')
         def stopped(note): end_before(point, folder, note, watched); train_in(folder)
         status, at = in_child(stopped)
@@ -161,7 +164,7 @@ def crash(n, seed, work, minutes):
         status, found = digest(folder)
         if status or found != target or litter(folder): failed.append(dict(point=point, at=at, error=found if status else f'other weights, or litter {litter(folder)}'))
         events[at.split()[0]] += 1
-    return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), of_one_save=len(of_save), calls=dict(events), failed=failed)
+    return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), of_one_save=len(of_save), of_one_swap=len(of_swap), calls=dict(events), failed=failed)
 
 # ---- and killed, as commands
 
