@@ -31,7 +31,7 @@ import torch
 from fastcore import script
 from fastcore.script import call_parse
 
-from .checkpoints import epoch_folders
+from .checkpoints import checkpoints, epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
 from .distributed import int_of, join_world
@@ -50,14 +50,17 @@ def one_line(
 USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError, MemoryError)
 
 @contextmanager
-def _heed_sigterm():
-    "Within it, SIGTERM raises an exception, as Ctrl-C does."
-    def stop(number, frame): raise Stopped([number], False)
-    mine = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and int_of("WORLD_SIZE", 1) == 1
-    if mine: signal.signal(signal.SIGTERM, stop)
+def _heed_signals():
+    "Within it, SIGTERM raises an exception, as Ctrl-C does, and neither is lost."
+    def stop(number, frame):
+        stop.heard = True # for `stop_signals`, which is told in this way what an import has swallowed
+        raise Stopped([number], False)
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    mine = [number for number in usual if signal.getsignal(number) == usual[number]] if threading.current_thread() is threading.main_thread() and int_of("WORLD_SIZE", 1) == 1 else []
+    for number in mine: signal.signal(number, stop)
     try: yield
     finally:
-        if mine: signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in mine: signal.signal(number, usual[number])
 
 @contextmanager
 def plain_errors(
@@ -68,7 +71,7 @@ def plain_errors(
     if not getattr(script, "is_cli", lambda command: True)(command): yield; return
     say = lambda kind, text: print(f"{kind}: {one_line(text)}", file=sys.stderr)
     try:
-        with _heed_sigterm(), warnings.catch_warnings():
+        with _heed_signals(), warnings.catch_warnings():
             warnings.showwarning = lambda message, *args, **kwargs: say("warning", message)
             yield
             sys.stdout.flush()
@@ -143,7 +146,7 @@ def _move_run(source, target):
 def _settle_replaced(folder):
     "An earlier run that was laid aside goes if a newer one has an epoch by now, and comes back if that has not begun."
     if (folder/_ASIDE).is_dir():
-        if epoch_folders(folder): return shutil.rmtree(folder/_ASIDE, ignore_errors=True)
+        if checkpoints(folder): return shutil.rmtree(folder/_ASIDE, ignore_errors=True)
         if begun(folder): return print(f"the new run has no whole epoch yet: until then the earlier one stays in {folder/_ASIDE}", file=sys.stderr)
         os.replace(folder/_ASIDE, folder/_MOVING)
     if (folder/_MOVING).is_dir():
@@ -156,12 +159,15 @@ def replacing_run(
     folder:Path,    # Where a run keeps log and checkpoints
     overwrite:bool, # Is an earlier run to be replaced?
 ):                  # -> nothing; the new run is made in the block
-    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; they are dropped when another run has finished an epoch in their place, and put back if none has begun."
-    if not folder.is_dir(): yield; return
-    with lock_folder(folder, ".starting.lock"): # `run_folder` is free while a corpus is read
+    "Lay log, checkpoints and curves of an earlier run aside, and nothing else; at the end they are dropped if another run has finished an epoch in their place, and put back if none has begun. Meanwhile nobody else may start there."
+    new = not folder.is_dir()
+    with lock_folder(folder, ".starting.lock"): # `run_folder` is free while a corpus is read, and while the model is tested
         try:
             with run_folder(folder, resume=True):
-                if overwrite and (folder/_ASIDE).is_dir() and not epoch_folders(folder): shutil.rmtree(folder/"unfinished", ignore_errors=True) # it is what shall be overwritten now
+                if overwrite and (folder/_ASIDE).is_dir() and not checkpoints(folder): # what has begun in its place is what shall be overwritten now
+                    for path in filter(Path.is_dir, (*epoch_folders(folder), folder/"unfinished")):
+                        gone = path.with_name(f".{path.name}.gone")
+                        os.replace(path, gone); shutil.rmtree(gone, ignore_errors=True)
                 _settle_replaced(folder) # of a process that was killed
                 if overwrite and begun(folder):
                     (folder/_MOVING).mkdir()
@@ -171,6 +177,9 @@ def replacing_run(
         finally:
             if (folder/_ASIDE).is_dir() or (folder/_MOVING).is_dir():
                 with suppress(OSError, RuntimeError), run_folder(folder, resume=True): _settle_replaced(folder) # or the next start does
+            if new and all(path.name.endswith(".lock") for path in folder.iterdir()): # nothing has begun
+                for path in folder.iterdir(): path.unlink()
+                with suppress(OSError): folder.rmdir() # somebody else may be starting
 
 # %% ../nbs/43_cli.ipynb #c50a6358
 def load_parts(
@@ -200,7 +209,7 @@ def train(
     seed:int=None,        # Seeds weights, batches and dropout (default: 0)
     show:int=5,           # How many test translations to print
     resume:bool=False,    # Go on from the newest checkpoint
-    overwrite:bool=False, # Replace an earlier run in <out>, which is kept until the new one has finished an epoch
+    overwrite:bool=False, # Replace an earlier run in <out>, which is kept until the new one has finished an epoch, and on the disk until it ends
     half:bool=False,      # Store the weights as float16: half the size
     store:str=None,       # Folder that keeps the encoded pairs, for corpora larger than memory; texts of the hub and of own files then stay on disk too (default: all is held in memory)
     shard:bool=False,     # Under torchrun: each process holds a piece of the model, for models that do not fit into one

@@ -73,7 +73,10 @@ def read_note(
         facts = note["store"]
         if note["sha256"] != _seal(facts): raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError): raise ValueError(f"{path} is damaged: {fix}") from None
-    if facts["format"] != 1: raise ValueError(f"{path} has format {shown(facts['format'])}, this version reads format 1: update annotated_transformer, or {fix}")
+    if not isinstance(facts, dict) or facts.get("format") != 1: raise ValueError(f"{path} has format {shown(facts.get('format') if isinstance(facts, dict) else None)}, this version reads format 1: update annotated_transformer, or {fix}")
+    try: whole = "about" in facts and facts["shard"] > 0 and facts["pairs"] == sum(n for about in facts["shards"] for _, n in about["counts"]) and len(facts["shards"]) == -(-facts["pairs"] // facts["shard"]) and all({"bytes", "sha256"} <= {*about} for about in facts["shards"]) and facts["ntokens"] >= 0
+    except (KeyError, TypeError, ValueError): whole = False
+    if not whole: raise ValueError(f"{path} lacks facts about the store, or they cannot be: {fix}")
     for n, about in enumerate(facts["shards"]):
         file = _file(folder, n)
         if not file.is_file() or file.stat().st_size != about["bytes"]: raise ValueError(f"{file} is missing or not as long as it was: {fix}")

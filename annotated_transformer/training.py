@@ -364,18 +364,18 @@ def resume(self:Run):
     while tail and _number(tail[-1]) - _number(tail[0]) >= len(tail): tail.pop(0) # up to a gap
     if tail and (lost := _number(tail[0]) - 1) > max(0, self.config.epochs - self.config.average_last): warnings.warn(f"{self.out}/epoch-{lost:03} is missing: the final mean begins after it.", stacklevel=2)
     for folder in tail: self.take(folder, folder == tail[-1]); self.remember()
-    unfinished = self.out/"unfinished"
+    unfinished, damaged = self.out/"unfinished", {*epoch_folders(self.out)} - {*whole}
     if unfinished.is_dir():
         try: follows = run_state(check_checkpoint(unfinished))[0]["history"] == self.history
-        except (ValueError, OSError) as e: warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
+        except (ValueError, OSError) as e: damaged.add(unfinished); warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
         else:
             if follows: self.take(unfinished)
     self.world.agree("checkpoint", (self.settings, self.history, self.state, self.so_far))
     if not self.world.first: return
-    for damaged in set(epoch_folders(self.out)) - set(whole):
-        aside = damaged.with_name(f"{damaged.name}.damaged")
+    for folder in damaged:
+        aside = folder.with_name(f"{folder.name}.damaged")
         shutil.rmtree(aside, ignore_errors=True)
-        os.replace(damaged, aside)
+        os.replace(folder, aside)
     if self.history: self.tidy() # a crash may have struck right after the checkpoint
 
 @patch
@@ -399,9 +399,12 @@ def run_state(
     state = read_state(folder)
     try:
         counters, so_far = TrainState(**state["train_state"]), Progress(**state.get("so_far", {}))
-        numbers = [*vars(counters).values(), *vars(so_far).values(), *(row["seconds"] for row in state["history"])]
-        if not all(isinstance(n, (int, float)) for n in numbers) or not isinstance(state["settings"], dict): raise TypeError
-    except (LookupError, TypeError): raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: restore it from a copy.") from None
+        counts, measured = [*vars(counters).values(), so_far.updates, so_far.tokens], [so_far.loss, so_far.seconds]
+        for epoch, row in enumerate(state["history"], 1):
+            counts += [row["epoch"]]; measured += [row["seconds"], *row.values()]
+            if row["epoch"] != epoch: raise TypeError
+        if not all(type(n) is int for n in counts) or not all(type(n) in (int, float) and 0 <= n < 1e300 for n in (*counts, *measured)) or not isinstance(state["settings"], dict): raise TypeError
+    except (LookupError, TypeError, AttributeError): raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: restore it from a copy.") from None
     return state, counters, so_far
 
 def _number(folder): return int(folder.name.removeprefix("epoch-"))
@@ -448,7 +451,7 @@ class Stopped(KeyboardInterrupt):
 @contextmanager
 def stop_signals():
     "A list that receives the first Ctrl-C or SIGTERM; the second has its usual effect."
-    asked, before = [], {}
+    asked, before = [number for number in (signal.SIGINT, signal.SIGTERM) if getattr(signal.getsignal(number), "heard", False)], {} # an exception raised while a library was imported may have been lost there
     def restore():
         for number, handler in before.items(): signal.signal(number, handler)
     def note(number, frame): asked.append(number); restore()

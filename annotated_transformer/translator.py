@@ -13,7 +13,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.resources import files
 from itertools import chain, islice
@@ -30,10 +30,11 @@ from .corpora import HubPairs, hub_library, languages, pairs_digest
 from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
 from .evaluation import Scores, score
 from .masks import padding_mask
+from .embeddings import make_positions
 from .model import make_model
 from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer, vocabulary_digest
-from .training import best_device, fast_bf16
+from .training import _memory_for, best_device, fast_bf16
 from .training import fit as train_model
 from .watching import training_speed
 
@@ -223,6 +224,9 @@ def fit(cls:Translator,
     valid = None if valid is None else check_pairs(valid, "valid")
     config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
     if config.tie == "all" and tokenizer == "words": raise ValueError("tie='all' needs one joint vocabulary, words have two: choose tie='decoder', or tokenizer='bpe'.")
+    with torch.device("meta"): end = getattr(make_positions(config.positions, config.d_model, 0.), "max_len", math.inf) # where learned ones stop
+    most = min(training.max_len, training.max_tokens)
+    if most > end: raise ValueError(f"max_len={training.max_len} lets in texts of {most} tokens, but positions={config.positions!r} end at {end}: lower max_len to {end}, or choose positions='sinusoidal'.")
     if store is None:
         both = train_tokenizers(train, tokenizer, vocab_size, pair)
         batches, data = training_batches(train, both, training, training.seed), pairs_digest(train)
@@ -233,10 +237,9 @@ def fit(cls:Translator,
     facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=data, vocabulary=vocabulary_digest(*both))
     torch.manual_seed(training.seed)
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs), left_out=len(train) - len(batches.pairs), training=asdict(training))
-    model = make_model(*map(len, both), **asdict(config))
-    if (most := min(training.max_len, training.max_tokens)) > (end := getattr(model.tgt_embed[1], "max_len", math.inf)): raise ValueError(f"max_len={training.max_len} lets in texts of {most} tokens, but positions={config.positions!r} end at {end}: lower max_len to {end}, or choose positions='sinusoidal'.")
+    with _memory_for("the model", "nothing was trained", "choose a smaller one"): model = make_model(*map(len, both), **asdict(config))
     translator = cls(model, *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
-    about["history"] = train_model(translator.model, batches, watched, training, **kwargs, facts=facts | {f"model.{name}": value for name, value in asdict(config).items()})
+    about["history"] = train_model(translator.model, batches, watched, training, **kwargs, facts=dict(store=store is not None) | facts | {f"model.{name}": value for name, value in asdict(config).items()})
     translator.device = best_device(kwargs.get("device")) # where a model in pieces has become whole
     about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
     return translator
@@ -500,11 +503,19 @@ def read_config(
     try: kept = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError): kept = None
     names = ("model", "joint", "vocabulary", "about")
-    parts = [kept.get(name) for name in names] if isinstance(kept, dict) and kept.keys() <= {*names} else []
+    parts = [kept.get(name) for name in names] if isinstance(kept, dict) else []
+    if parts and (strange := [name for name in kept if name not in names]): raise ValueError(f"{path} has an entry {shown(strange[0])}, which this version does not know: give a folder that save_pretrained wrote.")
     if list(map(type, parts)) not in ([dict, bool, str, dict], [dict, bool, type(None), dict]): raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
     return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
 # %% ../nbs/42_translator.ipynb #95e4a8c6
+def _check_size(config, sizes, folder):
+    "Refuse a configuration of more weights than the file has room for, before a model of it is built."
+    def count(n):
+        with torch.device("meta"): return sum(p.numel() for p in make_model(*sizes, **asdict(replace(config, N=n))).parameters()) # shapes, and no memory
+    wanted, room = count(1) + (config.N - 1) * (count(2) - count(1)), (folder/"model.safetensors").stat().st_size // 2 # bytes for the shortest number there is
+    if wanted > room: raise ValueError(f"{folder}/config.json describes a model of {wanted:,} weights, model.safetensors holds no more than {room:,}: restore both from a copy.")
+
 @patch(cls_method=True)
 def from_pretrained(cls:Translator,
     folder="pocket",      # A folder of `save_pretrained`, or "pocket": the small model inside this package
@@ -519,7 +530,8 @@ def from_pretrained(cls:Translator,
         if not file.is_file(): raise FileNotFoundError(f"{folder} holds no {file.name}: give a folder that save_pretrained wrote.")
     tokenizers = [load_tokenizer(folder/f"{name}.json") for name in names]
     if vocabulary not in (None, vocabulary_digest(*tokenizers)): raise ValueError(f"{folder} holds another vocabulary than its model was saved with: restore {' and '.join(names)} from a copy.")
-    model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
+    _check_size(config, (len(tokenizers[0]), len(tokenizers[-1])), folder)
+    with _memory_for("the model", "nothing was loaded", "free some"): model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
     return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
 
 # %% ../nbs/42_translator.ipynb #55be55c1

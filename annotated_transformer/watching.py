@@ -8,6 +8,8 @@ __all__ = ['training_flops', 'matmul_rate', 'Speed', 'training_speed', 'headline
 
 # %% ../nbs/35_watching.ipynb #53599fe2
 import math
+import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -176,17 +178,24 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
 def tensorboard(
     folder:str|Path, # Where the event files go; made with the first row
 )->Callable:         # For `fit(on_epoch=...)`
-    "Write every number of each epoch's row for TensorBoard, where that is installed."
+    "Write every number of each epoch's row for TensorBoard, where that is installed; a full disk ends the curves, not the training."
     try: from torch.utils.tensorboard import SummaryWriter
     except ImportError: raise ImportError("TensorBoard is not installed: run `pip install tensorboard`, or do without; log.csv has the same numbers.") from None
     if Path(folder).exists() and not Path(folder).is_dir(): raise NotADirectoryError(f"folder={shown(str(folder))} cannot be made, there is a file of that name: choose another one.")
-    writer = None
+    writer, full = None, False
     def write(row):
-        nonlocal writer
-        if writer is None: writer = SummaryWriter(str(folder), purge_step=row["step"])
-        for name, value in row.items():
-            if name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
-        writer.flush() # an epoch is on the disk before the next begins
+        nonlocal writer, full
+        if full: return
+        loud, threading.excepthook = threading.excepthook, lambda failure: None # the library writes in a thread, which shows its errors before it passes them on
+        try:
+            if writer is None: writer = SummaryWriter(str(folder), purge_step=row["step"])
+            for name, value in row.items():
+                if name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
+            writer.flush() # an epoch is on the disk before the next begins
+        except OSError as e:
+            full = True
+            warnings.warn(f"{folder} could not be written ({e.strerror or e}), so there are no more curves: free some space; log.csv has the same numbers.", stacklevel=2)
+        finally: threading.excepthook = loud
     return write
 
 # %% ../nbs/35_watching.ipynb #6c5a8cd2
