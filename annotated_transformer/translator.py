@@ -13,7 +13,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
 from itertools import chain, islice
@@ -224,7 +224,7 @@ def fit(cls:Translator,
     valid = None if valid is None else check_pairs(valid, "valid")
     config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
     if config.tie == "all" and tokenizer == "words": raise ValueError("tie='all' needs one joint vocabulary, words have two: choose tie='decoder', or tokenizer='bpe'.")
-    with torch.device("meta"): end = getattr(make_positions(config.positions, config.d_model, 0.), "max_len", math.inf) # where learned ones stop
+    with _memory_for("the table of positions", "nothing was trained", "choose a smaller d_model"): end = getattr(make_positions(config.positions, config.d_model, 0.), "max_len", math.inf) # where learned ones stop
     most = min(training.max_len, training.max_tokens)
     if most > end: raise ValueError(f"max_len={training.max_len} lets in texts of {most} tokens, but positions={config.positions!r} end at {end}: lower max_len to {end}, or choose positions='sinusoidal'.")
     if store is None:
@@ -509,12 +509,15 @@ def read_config(
     return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
 # %% ../nbs/42_translator.ipynb #95e4a8c6
+def _least_weights(config, src_vocab, tgt_vocab):
+    "Numbers in the matrices of three attentions and two feed-forward networks a layer, and in one embedding."
+    d, of_a_head = config.d_model, config.d_model // config.h
+    return max(src_vocab, tgt_vocab) * d + config.N * (6 * d * config.h * ((config.d_k or of_a_head) + (config.d_v or of_a_head)) + 4 * d * config.d_ff)
+
 def _check_size(config, sizes, folder):
     "Refuse a configuration of more weights than the file has room for, before a model of it is built."
-    def count(n):
-        with torch.device("meta"): return sum(p.numel() for p in make_model(*sizes, **asdict(replace(config, N=n))).parameters()) # shapes, and no memory
-    wanted, room = count(1) + (config.N - 1) * (count(2) - count(1)), (folder/"model.safetensors").stat().st_size // 2 # bytes for the shortest number there is
-    if wanted > room: raise ValueError(f"{folder}/config.json describes a model of {wanted:,} weights, model.safetensors holds no more than {room:,}: restore both from a copy.")
+    wanted, room = _least_weights(config, *sizes), (folder/"model.safetensors").stat().st_size // 2 # bytes for the shortest number there is
+    if wanted > room: raise ValueError(f"{folder}/config.json describes a model of {wanted:,} weights or more, model.safetensors holds no more than {room:,}: restore both from a copy.")
 
 @patch(cls_method=True)
 def from_pretrained(cls:Translator,
