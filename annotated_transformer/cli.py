@@ -35,7 +35,7 @@ from .checkpoints import checkpoints, epoch_folders
 from .config import TrainingConfig, TransformerConfig, check_number, preset
 from .corpora import load_corpus
 from .distributed import int_of, join_world
-from .training import Stopped, begun, hardware, lock_folder, run_folder
+from .training import Stopped, _drop, begun, hardware, lock_folder, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
 from .watching import Speed, all_of, tensorboard
 
@@ -165,9 +165,7 @@ def replacing_run(
         try:
             with run_folder(folder, resume=True):
                 if overwrite and (folder/_ASIDE).is_dir() and not checkpoints(folder): # what has begun in its place is what shall be overwritten now
-                    for path in filter(Path.is_dir, (*epoch_folders(folder), folder/"unfinished")):
-                        gone = path.with_name(f".{path.name}.gone")
-                        os.replace(path, gone); shutil.rmtree(gone, ignore_errors=True)
+                    for path in filter(Path.is_dir, (*epoch_folders(folder), folder/"unfinished")): _drop(path)
                 _settle_replaced(folder) # of a process that was killed
                 if overwrite and begun(folder):
                     (folder/_MOVING).mkdir()

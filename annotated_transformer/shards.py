@@ -73,7 +73,7 @@ def read_note(
         facts = note["store"]
         if note["sha256"] != _seal(facts): raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError): raise ValueError(f"{path} is damaged: {fix}") from None
-    if not isinstance(facts, dict) or facts.get("format") != 1: raise ValueError(f"{path} has format {shown(facts.get('format') if isinstance(facts, dict) else None)}, this version reads format 1: update annotated_transformer, or {fix}")
+    if (version := facts.get("format") if isinstance(facts, dict) else None) != 1: raise ValueError(f"{path} has format {shown(version)}, this version reads format 1: update annotated_transformer, or {fix}")
     try: whole = "about" in facts and facts["shard"] > 0 and facts["pairs"] == sum(n for about in facts["shards"] for _, n in about["counts"]) and len(facts["shards"]) == -(-facts["pairs"] // facts["shard"]) and all({"bytes", "sha256"} <= {*about} for about in facts["shards"]) and facts["ntokens"] >= 0
     except (KeyError, TypeError, ValueError): whole = False
     if not whole: raise ValueError(f"{path} lacks facts about the store, or they cannot be: {fix}")

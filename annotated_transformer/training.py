@@ -337,9 +337,12 @@ def tidy(self:Run):
     watched = sorted((row for row in self.history if "valid_nll" in row), key=lambda row: row["valid_nll"])
     best = {f"epoch-{row['epoch']:03}" for row in watched[:self.config.keep_best]}
     old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
-    for folder in (*old, *filter(Path.is_dir, [self.out/"unfinished"] if not self.so_far.updates else [])):
-        gone = folder.with_name(f".{folder.name}.gone")
-        os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
+    for folder in (*old, *filter(Path.is_dir, [self.out/"unfinished"] if not self.so_far.updates else [])): _drop(folder)
+
+def _drop(folder):
+    "Remove a checkpoint, under a name that says so if a crash comes between, see `run_folder`."
+    gone = folder.with_name(f".{folder.name}.gone")
+    os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
 
 # %% ../nbs/34_training.ipynb #d0d9bcc4
 _DATA = dict(data="the training data", vocabulary="the vocabulary") | dict.fromkeys(("train.pairs", "train.ntokens", "train.digest"), "the training data") # whose fingerprints say nothing to a reader

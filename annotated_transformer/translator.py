@@ -28,9 +28,9 @@ from .checkpoints import check_manifest, check_replaceable, load_weights, read_m
 from .config import TrainingConfig, TransformerConfig, check_choice, check_complete, check_number, preset, shown
 from .corpora import HubPairs, hub_library, languages, pairs_digest
 from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
+from .embeddings import make_positions
 from .evaluation import Scores, score
 from .masks import padding_mask
-from .embeddings import make_positions
 from .model import make_model
 from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer, vocabulary_digest
