@@ -150,11 +150,19 @@ class ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, weight, bias, target, cost, rows, learning):
         "Hidden states `(N, D)`, matrix `(V, D)`, bias `(V,)` or None, labels `(N,)` to the sum; the gradients are kept."
-        kind, learning = x.device.type, learning and any(ctx.needs_input_grad)
+        kind = x.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
+        ctx.walk = partial(ChunkedCrossEntropy.walk, target=target, cost=cost, rows=rows, dtype=dtype)
+        total, ctx.grads = ctx.walk(x, weight, bias, learning=learning and any(ctx.needs_input_grad))
+        ctx.save_for_backward(x, weight, bias)
+        return total
+
+    @staticmethod
+    def walk(x, weight, bias, target, cost, rows, dtype, learning):
+        "The sum, and its gradients by the first three."
         w, b, total = weight.to(dtype), None if bias is None else bias.to(dtype), x.new_zeros((), dtype=torch.promote_types(dtype, torch.float32))
         grads = [None if t is None or not learning else torch.zeros_like(t) for t in (x, weight, bias)]
-        with torch.autocast(kind, enabled=False):
+        with torch.autocast(x.device.type, enabled=False):
             for start in range(0, len(x), rows):
                 part = x[start:start + rows].to(dtype)
                 loss, g = cost(F.linear(part, w, b), target[start:start + rows])
@@ -164,14 +172,15 @@ class ChunkedCrossEntropy(torch.autograd.Function):
                     if dtype == weight.dtype: torch.addmm(grads[1], g.T, part, out=grads[1]) # without a second matrix of that size
                     else: grads[1] += g.T @ part
                     if bias is not None: grads[2] += g.sum(0)
-        if learning: ctx.save_for_backward(*grads)
-        return total
+                del g # before the next table of scores
+        return total, grads
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        "Only the factor from above is missing."
-        return *(None if g is None else g * grad.to(g.dtype) for g in ctx.saved_tensors), None, None, None, None
+        "Only the factor from above is missing. It is multiplied in where they stand, so a second call has to walk again."
+        grads, ctx.grads = ctx.grads or ctx.walk(*ctx.saved_tensors, learning=True)[1], None
+        return *(None if g is None else g.mul_(grad.to(g.dtype)) for g in grads), None, None, None, None
 
 # %% ../nbs/30_loss.ipynb #3acad009
 def linear_smoothed_cross_entropy(
