@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'replacing_run', 'load_parts',
            'train', 'say_epoch', 'watchers', 'command_line', 'check_record', 'finish', 'input_lines', 'many',
-           'translate']
+           'load_models', 'translate']
 
 # %% ../nbs/43_cli.ipynb #a776fbac
 import json
+import math
 import os
 import shlex
 import shutil
@@ -37,7 +38,7 @@ from .corpora import load_corpus
 from .distributed import int_of, join_world
 from .training import Stopped, _drop, begun, hardware, lock_folder, run_folder
 from .translator import RECIPES, Translator, check_outputs, check_place
-from .watching import Speed, all_of, tensorboard
+from .watching import Speed, all_of, headline, tensorboard
 
 # %% ../nbs/43_cli.ipynb #e9c297f6
 def one_line(
@@ -230,7 +231,7 @@ def train(
         how = dict(out=folder, resume=resume, device=device, shard=shard, progress=sys.stderr.isatty(), on_epoch=world.first and watchers(folder))
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)
         if not world.first: return
-        print(Speed(**translator.about["speed"]), flush=True)
+        if not how["progress"]: print(Speed(**translator.about["speed"]), flush=True) # else fit has said it
         if half: translator.model.half().float() # what is stored is what is scored
         about = dict(corpus=data, command=command_line("at-train", train, given), hardware=hardware(translator.device) + (f", {world.size} processes" if world.size > 1 else ""))
         finish(translator, out, test, show, about, torch.float16 if half else None)
@@ -241,7 +242,7 @@ def say_epoch(
 )->None:
     "One line per epoch, above the bar if there is one."
     from tqdm import tqdm
-    tqdm.write(f"epoch {row['epoch']}: loss {row['train_loss']:.3f}, valid perplexity {row['valid_ppl']:.2f}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s")
+    tqdm.write(f"{headline(row)}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s")
     sys.stdout.flush()
 
 # %% ../nbs/43_cli.ipynb #615b6a82
@@ -292,6 +293,7 @@ def finish(
     "Save, show some test sentences, score all of them and keep the scores with the model."
     translator.about |= about
     translator.save_pretrained(out, dtype)
+    if "valid_nll" in translator.about: print(f"valid: NLL {translator.about['valid_nll']:.3f}, perplexity {math.exp(min(translator.about['valid_nll'], 700)):.2f}")
     for row in check_outputs(translator, test, show): print(*(f"{name:>9}: {one_line(text)}" for name, text in row.items()), "", sep="\n")
     scores = translator.evaluate(test)
     translator.about["test"] = asdict(scores)
@@ -313,6 +315,14 @@ def many(
     how = dict(nargs="*", opt=False)
     return script.Param(help, str, **how) if hasattr(script, "Param") else Annotated[str, help, how]
 
+# %% ../nbs/43_cli.ipynb #fb20397e
+def load_models(
+    names:str,          # A folder, or "pocket"; or several, with commas between
+    device:str|None=None, # None: the fastest there is
+)->list[Translator]:    # One, or those of an ensemble
+    "What `--model` names."
+    return [Translator.from_pretrained(name, device) for name in ([names] if Path(names).exists() else names.split(","))]
+
 # %% ../nbs/43_cli.ipynb #82722a28
 @call_parse
 def translate(
@@ -320,9 +330,12 @@ def translate(
     model:str="pocket", # Folder of a trained model, or pocket: the small one inside the package; several, with commas between, decide together
     beam:int=1,         # Hypotheses kept at each step; 1: greedy
     alpha:float=0.6,    # Length penalty of the beam
+    mbr:bool=False,     # Take, of the beam's answers, the one most like all of them
     n_best:int=None,    # Print so many answers to each text, as "number ||| answer ||| score"
     min_len:int=0,      # Shortest answer in tokens, start and end symbol included
     no_repeat:int=0,    # Runs of this many tokens occur once in an answer; 0: no matter
+    coverage:float=0.0, # Price of source words that were not looked at
+    extra:int=50,       # Longest answer: the tokens of its source plus this many
     temperature:float=None, # Draw answers at this temperature instead of searching
     top_k:int=None,     # Draw from the k likeliest tokens (default: from all)
     top_p:float=1.0,    # Draw from the fewest tokens that hold this probability
@@ -331,17 +344,17 @@ def translate(
 ):
     "Translate arguments, or standard input line by line."
     with plain_errors(translate):
-        first, *others = (Translator.from_pretrained(name, device) for name in ([model] if Path(model).exists() else model.split(",")))
-        wishes = {name: n for name, n in dict(min_len=min_len, no_repeat=no_repeat).items() if n}
+        first, *others = load_models(model, device)
+        wishes = {name: n for name, n in dict(min_len=min_len, no_repeat=no_repeat, coverage=coverage).items() if n}
         drawing = dict(top_k=top_k is not None, top_p=top_p != 1, seed=seed != 0)
-        searching = dict(beam=beam != 1, alpha=alpha != .6, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
+        searching = dict(beam=beam != 1, alpha=alpha != .6, mbr=mbr, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
         idle = [f"--{name}" for name, given in (drawing if temperature is None else searching).items() if given]
         if idle: raise ValueError(f"{idle[0]} has no part in " + ("a search: give --temperature as well, or leave it out." if temperature is None else "drawing: leave out --temperature, or this."))
-        if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, n_best=n_best, together=others, **wishes)
-        else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others)
+        if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, mbr=mbr, n_best=n_best, together=others, extra=extra, **wishes)
+        else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others, extra=extra)
         if not texts and sys.stdin.isatty(): first.chunk = 1 # each line is answered at once
         answers = answer([texts] if isinstance(texts, str) else texts or input_lines())
         if hasattr(sys.stdout, "reconfigure"): sys.stdout.reconfigure(encoding="utf-8") # as the input
         for n, found in enumerate(answers):
-            for line in [found] if isinstance(found, str) else [f"{n} ||| {one.text} ||| {one.score or 0:.4f}" for one in found]:
+            for line in [found] if isinstance(found, str) else [f"{n} ||| {one.text} ||| {'-' if one.score is None else f'{one.score:.4f}'}" for one in found]:
                 print(one_line(line), flush=sys.stdout.isatty())

@@ -158,6 +158,7 @@ class Comparison:
     high:float       # Upper end
     p_value:float    # How often chance alone would make as large a gain
     draws:int        # Number of bootstrap draws
+    seed:int         # Theirs
     signature:str    # sacreBLEU's signature of both figures
 
     @property
@@ -167,7 +168,7 @@ class Comparison:
 
     def __str__(self):
         return (f"BLEU {self.baseline:.2f} -> {self.system:.2f}, difference {self.difference:+.2f} "
-                f"(95 % from {self.low:+.2f} to {self.high:+.2f}), p = {self.p_value:.4f} | {self.draws} draws | {self.signature}")
+                f"(95 % from {self.low:+.2f} to {self.high:+.2f}), p = {self.p_value:.4f} | {self.draws} draws of seed {self.seed} | {self.signature}")
 
 # %% ../nbs/41_evaluation.ipynb #1c7389a2
 def _counts_of_runs(name, system, references, form, lang):
@@ -195,7 +196,7 @@ def paired_bootstrap(
     gains = draws[1] - draws[0]
     chance = abs(gains) - abs(gains).mean()
     p = (int((chance >= abs(whole[1] - whole[0])).sum()) + 1) / (n + 1)
-    return Comparison(*whole, *_middle(gains), p, n, signature)
+    return Comparison(*whole, *_middle(gains), p, n, seed, signature)
 
 # %% ../nbs/41_evaluation.ipynb #b548a250
 def spread(

@@ -18,7 +18,7 @@ from fastcore.script import call_parse
 from .cli import check_record, command_line, plain_errors, recipe
 from .config import check_choice, check_number
 from .corpora import load_corpus, pairs_digest
-from .evaluation import bleu_forms, paired_bootstrap, score
+from .evaluation import bleu_forms, bootstrap_interval, paired_bootstrap, score
 from .training import hardware
 from .translator import Translator
 
@@ -178,18 +178,23 @@ def quality_grid(
     beams=(1, 4),                 # Greedy, and the paper's beam
     together:bool=False,          # As an ensemble, too? Several with one vocabulary
     alpha:float=0.6,              # Length penalty of the beam (§6.1)
+    mbr:int=0,                    # Also the `consensus` of a beam of this width; 0: no
 )->list[dict]:                    # A row per test set, form and beam
-    "Mean and standard deviation over the seeds, with sacreBLEU's signature, in three forms."
+    "Mean and standard deviation over the seeds, or one model's 95 % interval, with sacreBLEU's signature, in three forms."
+    check_number("mbr", mbr, high=1000, whole=True)
     directions = {one.about.get("pair", "de-en") for one in translators}
     if len(directions) != 1 or not splits: raise ValueError(f"{len(directions)} directions and {len(splits)} test sets: give models of one direction, and a test set at least.")
     if together and len(translators) < 2: raise ValueError("together needs two translators at least: give several, or leave it out.")
     lang, rows = directions.pop().split("-")[-1], []
     for name, pairs in splits.items():
-        for beam in beams:
-            judge = lambda one, *others: bleu_forms(list(one.translate((s for s, _ in pairs), beam=beam, alpha=alpha, together=others)), [t for _, t in pairs], lang)
-            forms, joint = [judge(one) for one in translators], together and judge(*translators)
+        sources, references = zip(*pairs)
+        for beam, vote in [*((beam, False) for beam in beams), *([(mbr, True)] if mbr else [])]:
+            ask = lambda one, *others: list(one.translate(sources, beam=beam, alpha=alpha, together=others, mbr=vote))
+            outputs = [ask(one) for one in translators]
+            forms, joint = [bleu_forms(texts, references, lang) for texts in outputs], together and bleu_forms(ask(*translators), references, lang)
             for form in forms[0]:
-                row = dict(set=name, form=form, beam=beam) | over_seeds(scores[form].bleu for scores in forms)
+                row = dict(set=name, form=form, beam=beam) | (dict(mbr=True) if vote else {}) | over_seeds(scores[form].bleu for scores in forms)
+                if len(outputs) == 1: row["interval"] = [round(end, 2) for end in bootstrap_interval(outputs[0], references, form=form, lang=lang)]
                 if together: row["together"] = round(joint[form].bleu, 2)
                 rows.append(row | dict(signature=forms[0][form].signature))
     return rows
@@ -216,6 +221,7 @@ def grid(
     table:str=None,       # JSON file for the grid (default: it is only printed)
     together:bool=False,  # Score the models as an ensemble, too; they need one vocabulary
     alpha:float=0.6,      # Length penalty of the beam
+    mbr:int=0,            # Also with a beam of this width, of whose answers the one most like all of them counts (default: no)
     device:str=None,      # cpu, cuda or mps (default: the fastest there is)
 ):
     "Score models on every test set there is, in three forms, greedy and with a beam of 4."
@@ -226,10 +232,10 @@ def grid(
         if table:
             Path(table).parent.mkdir(parents=True, exist_ok=True)
             check_record(table, "at-grid", "table")
-        rows = quality_grid(translators, present_splits(data, pair), together=together, alpha=alpha)
+        rows = quality_grid(translators, present_splits(data, pair), together=together, alpha=alpha, mbr=mbr)
         for row in rows:
-            spread = "" if row["sd"] is None else f" ± {row['sd']:.2f}"
+            spread = " ({} to {})".format(*row["interval"]) if "interval" in row else f" ± {row['sd']:.2f}"
             joint = f", together {row['together']:.2f}" if together else ""
-            print(f"{row['set']:12} beam {row['beam']} {row['form']:12}{row['mean']:7.2f}{spread}{joint}  {row['signature']}")
+            print(f"{row['set']:12} {'mbr' if 'mbr' in row else 'beam'} {row['beam']} {row['form']:12}{row['mean']:7.2f}{spread}{joint}  {row['signature']}")
         about = dict(command=command_line("at-grid", grid, given), pair=pair, hardware=hardware(translators[0].device), grid=rows)
         if table: Path(table).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

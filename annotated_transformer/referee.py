@@ -25,10 +25,10 @@ from torch import Tensor, nn
 
 from .batching import Batch, TokenBatches
 from .checkpoints import to_strict_json
-from .cli import check_record, command_line, plain_errors
+from .cli import check_record, command_line, load_models, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus, pairs_digest
-from .decoding import evaluating, forced_logp
+from .decoding import forced_logp
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
 from .translator import Translator, check_pairs, encode_pairs
@@ -152,7 +152,7 @@ def _error_rate(cut, outputs, references, lowercase):
 
 # %% ../nbs/46_referee.ipynb #2097e97b
 def foretold(
-    model:nn.Module, # An `EncoderDecoder`
+    model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several: an ensemble
     batch:Batch,     # Pairs, on the model's device
 )->tuple[Tensor, Tensor]: # Log-probability of each real label `(N,)`, nats; and whether it is the first choice `(N,)`
     "What the model makes of each label when it is shown the right ones before it: `forced_logp` of a batch, in one row."
@@ -182,15 +182,17 @@ def teacher_forced(
     translator:Translator,           # A trained model with its tokenizers
     pairs:Iterable[tuple[str, str]], # Sources with their references
     max_tokens:int=4000,             # Budget of a batch and side, padding included
+    together:Sequence=(),            # Translators with the same vocabulary that are asked as well: an ensemble
 )->Forced:                           # Sums over all references
     "Show the model each reference token by token, and note what it expected."
-    pairs, tokenizer = check_pairs(pairs), translator.tgt_tokenizer
+    if not isinstance(translator, Translator): raise TypeError(f"translator is a {type(translator).__name__}: give a Translator, as from_pretrained returns it.")
+    pairs, tokenizer, models = check_pairs(pairs), translator.tgt_tokenizer, translator.allied(together)
     check_number("max_tokens", max_tokens, 1, whole=True)
     ids = [(source[:translator.max_source], target) for source, target in encode_pairs(pairs, translator.src_tokenizer, tokenizer)]
+    for n, (_, target) in enumerate(ids): translator.check_target(n, target)
     longest = 1 + max(len(side) for two in ids for side in two)
-    with evaluating(translator.model) as model:
-        batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
-        logp, first = map(torch.cat, zip(*(foretold(model, batch.to(translator.device)) for batch in batches)))
+    batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
+    logp, first = map(torch.cat, zip(*(foretold(models, batch.to(translator.device)) for batch in batches)))
     unknown = sum(target.count(UNK) for _, target in ids)
     return Forced(-float(logp.cpu().double().sum()), len(logp), int(first.sum()), unknown, sum(len(r) for _, r in pairs), vocabulary_name(tokenizer))
 
@@ -229,6 +231,7 @@ def judge(
     lowercase:bool=False,      # Ignore case?
 )->Verdict:                    # Every figure, with its signature
     "Everything that can be said about the outputs of one system."
+    if not isinstance(forced, Forced | None): raise TypeError(f"forced is a {type(forced).__name__}: give what teacher_forced returns, or None.")
     outputs, references = matched_texts(references, outputs=outputs)
     scores, how = score(outputs, references, lowercase), f"nrefs:1|case:{'lc' if lowercase else 'mixed'}"
     marks = library_marks(outputs, references, lowercase)
@@ -258,6 +261,8 @@ def side_by_side(
     system:Verdict,   # On the other, on the same test set
 )->list[dict]:        # `figure`, `baseline`, `system`, `difference`, `better`, `signature`
     "Two verdicts in one table; a difference where the signatures agree."
+    for name, verdict in dict(baseline=baseline, system=system).items():
+        if not isinstance(verdict, Verdict): raise TypeError(f"{name} is a {type(verdict).__name__}: give what judge returns.")
     if baseline.scores.sentences != system.scores.sentences:
         raise ValueError(f"baseline was judged on {baseline.scores.sentences} sentences, system on {system.scores.sentences}: judge both on the same test set.")
     return [_beside(name, baseline.marks.get(name), system.marks.get(name)) for name in dict.fromkeys([*baseline.marks, *system.marks])]
@@ -305,26 +310,27 @@ def hearing(
     translator:Translator,           # Who is to be judged
     pairs:Iterable[tuple[str, str]], # Sources with their references, raw
     lowercase:bool=False,            # Ignore case?
-    beam:int=1,                      # Hypotheses kept at each step; 1: greedy
-    alpha:float=0.6,                 # Length penalty of the beam
+    together:Sequence=(),            # Translators with the same vocabulary that decide with this one: an ensemble
+    **how,                           # `beam`, `alpha`, `mbr` and more of `translate`
 )->tuple[list[str], Verdict]:        # The outputs, and what is to be said about them
     "Translate the sources, and judge the outputs and the model."
-    pairs = check_pairs(pairs)
-    outputs = list(translator.translate([source for source, _ in pairs], beam=beam, alpha=alpha))
-    return outputs, judge(outputs, [reference for _, reference in pairs], teacher_forced(translator, pairs), lowercase)
+    pairs, forced = check_pairs(pairs), teacher_forced(translator, pairs, together=together)
+    outputs = list(translator.translate([source for source, _ in pairs], together=together, **how))
+    return outputs, judge(outputs, [reference for _, reference in pairs], forced, lowercase)
 
 # %% ../nbs/46_referee.ipynb #dd617ef4
 @call_parse
 def evaluate(
-    model:str="pocket",    # Folder of a trained model, or pocket: the small one inside the package
+    model:str="pocket",    # Folder of a trained model, or pocket: the small one inside the package; several, with commas between, decide together
     data:str="pocket",     # pocket, multi30k, another named corpus, or a path
     split:str="test",      # Part of the corpus
     pair:str=None,         # Languages, source first (default: those of the model)
     lowercase:bool=False,  # Ignore case?
     beam:int=1,            # Hypotheses kept at each step; 1: greedy
     device:str=None,       # cpu, cuda or mps (default: the fastest there is)
-    baseline:str=None,     # A second model, to compare the first with
+    baseline:str=None,     # A second model, or several, to compare the first with
     alpha:float=0.6,       # Length penalty of the beam
+    mbr:bool=False,        # Take, of the beam's answers, the one most like all of them
     json:str=None,         # File for the figures (default: they are only printed)
 ):
     "Score a model on a corpus, alone or against a baseline: every figure with its signature."
@@ -332,9 +338,9 @@ def evaluate(
     with plain_errors(evaluate):
         if json is not None: check_record(json, "at-evaluate")
         names = [model] if baseline is None else [model, baseline]
-        translators = [Translator.from_pretrained(name, device) for name in names]
-        pairs = load_corpus(data, split, pair or direction(translators))
-        outputs, verdicts = zip(*(hearing(one, pairs, lowercase, beam, alpha) for one in translators))
+        systems = [load_models(name, device) for name in names]
+        pairs = load_corpus(data, split, pair or direction([one for together in systems for one in together]))
+        outputs, verdicts = zip(*(hearing(one, pairs, lowercase, others, beam=beam, alpha=alpha, mbr=mbr) for one, *others in systems))
         for name, verdict in zip(names, verdicts): print(f"{name} on {data}/{split}: {verdict}")
         findings = compared(outputs, verdicts, [r for _, r in pairs], lowercase)
         print(as_text(findings["figures"]))
@@ -348,7 +354,7 @@ def direction(
 )->str:                               # Such as "de-en"
     "The languages of the models, source first, which have to be the same."
     pairs = [one.about.get("pair", "de-en") for one in translators]
-    if len(set(pairs)) > 1: raise ValueError(f"model translates {pairs[0]}, baseline {pairs[1]}: compare models of one direction, or give the pair.")
+    if len(set(pairs)) > 1: raise ValueError(f"the models translate {' and '.join(dict.fromkeys(pairs))}: compare models of one direction, or give the pair.")
     return pairs[0]
 
 def compared(
@@ -368,4 +374,6 @@ def keep_record(
 )->None:
     "Write the findings down."
     comparison = record["comparison"] and asdict(record["comparison"])
-    check_record(path, "at-evaluate").write_text(to_strict_json(record | dict(comparison=comparison), "record") + "\n", encoding="utf-8")
+    written = lambda v: str(v) if isinstance(v, float) and not math.isfinite(v) else v # JSON has no word for infinity
+    figures = {name: [{key: written(v) for key, v in row.items()} for row in rows] for name, rows in record.items() if name == "figures"}
+    check_record(path, "at-evaluate").write_text(to_strict_json(record | figures | dict(comparison=comparison), "record") + "\n", encoding="utf-8")

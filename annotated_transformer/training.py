@@ -225,10 +225,11 @@ def nll(
     device:str="cpu",           # Where the model is
     precision:str="fp32",       # See `autocast`
     world:World=World(),        # Who computes the other batches
+    pad:int=2,                  # Id of `<blank>`
 )->float:                       # Nats per target token, unsmoothed; exp of it is the perplexity
     "True negative log-likelihood per token."
     with autocast(device, precision):
-        return run_epoch(_moved(batches, device), model, CrossEntropyCompute(model.generator), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
+        return run_epoch(_moved(batches, device), model, CrossEntropyCompute(model.generator, pad), DummyOptimizer(), DummyScheduler(), "eval", world=world)[0]
 
 # %% ../nbs/34_training.ipynb #e23ab24f
 def begun(
@@ -498,11 +499,14 @@ def train_epoch(
         compute, batches = ConsistencyCompute(worker.model.generator, train.pad, config.smoothing, config.consistency), (b.twice() for b in batches)
     batches, each = _moved(batches, device), world.batches_each(config.accum_iter)
     throw_dice()
-    with autocast(device, config.precision):
-        run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, after_update, config.clip, world, begin.updates * each)
+    try:
+        with autocast(device, config.precision): run_epoch(batches, worker.called, compute, worker.optimizer, scheduler, "train", each, run.state, after_update, config.clip, world, begin.updates * each)
+    except FloatingPointError as e: raise FloatingPointError(f"epoch {epoch + 1}: {e}") from None
     trained, lr = perf_counter() - start, worker.optimizer.param_groups[0]["lr"]
     row = dict(epoch=epoch + 1, step=run.state.step, lr=lr, train_loss=now.loss / max(now.tokens, 1))
-    if valid: row |= dict(valid_nll=(watched := nll(worker.model, dealt_batches(valid, 0, world.size, world), device, world=world)), valid_ppl=math.exp(min(watched, 700))) # e^710 is more than a float holds
+    if valid:
+        loss = nll(run.mean.module if run.mean else worker.model, dealt_batches(valid, 0, world.size, world), device, world=world, pad=valid.pad)
+        row |= dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # e^710 is more than a float holds
     trained, spent = world.told(trained, begin.seconds + perf_counter() - start)
     row |= dict(tokens_per_s=round((run.state.tokens - before) / trained), seconds=round(run.seconds + spent, 1))
     run.history.append(row)
@@ -515,8 +519,12 @@ def check_data(
     config,       # How
     out=None,     # Where to keep checkpoints
     shard:bool=False, # In pieces?
+    model=None,   # What is to learn; None: nobody asks
+    on_epoch=None, # What is to be called
 )->World:         # Who is to train
     "Refuse what cannot be trained on, naming it."
+    if model is not None and not (hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")): raise TypeError(f"model is a {type(model).__name__}, not an encoder with a decoder and a generator: make it with make_model.")
+    if on_epoch and not callable(on_epoch): raise TypeError(f"on_epoch={shown(on_epoch)} is not a function of an epoch's row: give live_curve(), your own, or None.")
     for name, data in (("train", train), ("valid", valid)):
         if name == "valid" and not data: continue
         if not isinstance(data, TokenBatches): raise TypeError(f"{name} is a {type(data).__name__}: wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
@@ -538,11 +546,11 @@ def rate_of(
 )->Callable:               # Number of the update, from 1 -> learning rate
     "The schedule that a configuration names."
     width, warmup, total = model.src_embed[0].d_model, config.warmup, None
-    peak = config.peak if config.peak is not None or config.schedule == "noam" else rate(warmup, width, config.factor, warmup)
+    peak = config.peak if config.peak is not None or config.schedule == "noam" else rate(warmup, width, 1, warmup)
     if config.schedule == "cosine":
         total = max(2, config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter))
         warmup = max(1, min(warmup, total // 4))
-    return make_schedule(config.schedule, width, config.factor if peak is None else 1., warmup, total, peak)
+    return make_schedule(config.schedule, width, config.factor, warmup, total, peak)
 
 # %% ../nbs/34_training.ipynb #e65e33fe
 def fit(
@@ -560,7 +568,7 @@ def fit(
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train with the paper's optimiser and schedule; asked to stop, it finishes its update, keeps it and raises `Stopped`."
     from tqdm import tqdm
-    world = check_data(train, valid, config, out, shard)
+    world = check_data(train, valid, config, out, shard, model, on_epoch)
     device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
     shard = shard and world.size > 1

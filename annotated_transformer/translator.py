@@ -27,14 +27,15 @@ from .batching import TokenBatches, pad_rows, token_batches
 from .checkpoints import check_manifest, check_replaceable, load_weights, read_manifest, save_weights, to_strict_json, whole_folder
 from .config import TrainingConfig, TransformerConfig, check_choice, check_complete, check_number, preset, shown
 from .corpora import HubPairs, hub_library, languages, pairs_digest
-from .decoding import beam_search, forced_logp, greedy_decode, sample_decode
+from .decoding import beam_search, consensus, forced_logp, greedy_decode, sample_decode
+from .distributed import current_world
 from .embeddings import make_positions
 from .evaluation import Scores, score
 from .masks import padding_mask
 from .model import make_model
 from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer, vocabulary_digest
-from .training import _memory_for, best_device, fast_bf16
+from .training import _memory_for, best_device, fast_bf16, nll
 from .training import fit as train_model
 from .watching import training_speed
 
@@ -241,7 +242,11 @@ def fit(cls:Translator,
     translator = cls(model, *both, config, about, "cpu" if kwargs.get("shard") else kwargs.get("device"))
     about["history"] = train_model(translator.model, batches, watched, training, **kwargs, facts=dict(store=store is not None) | facts | {f"model.{name}": value for name, value in asdict(config).items()})
     translator.device = best_device(kwargs.get("device")) # where a model in pieces has become whole
-    about["speed"] = asdict(training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1))
+    speed = training_speed(translator.model, batches, about["history"], translator.device, training.precision, 2 if training.consistency else 1)
+    about["speed"] = asdict(speed)
+    if not current_world().first: return translator
+    if watched: about["valid_nll"] = nll(translator.model, watched.epoch(), translator.device) # of what the training ended with
+    if kwargs.get("progress", True): print(speed, flush=True)
     return translator
 
 # %% ../nbs/42_translator.ipynb #079212ab
@@ -249,7 +254,7 @@ def fit(cls:Translator,
 class Candidate:
     "One of the answers to a text."
     text:str          # The translation
-    score:float|None  # As `beam_search` ranks it; None where nothing was ranked
+    score:float|None  # As `beam_search` ranks it, or `consensus`; None where nothing was ranked
 
 @patch
 def allied(self:Translator,
@@ -274,6 +279,7 @@ def translate(self:Translator,
     alpha:float=0.6,         # Length penalty of the beam (§6.1)
     n_best:int|None=None,    # Answers per text, as a list of `Candidate`s, best first; None: the text of the best
     together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
+    mbr:bool=False,          # Take, of the beam's answers, the one most like all of them, see `consensus`
     **wishes,                # `min_len` (start and end symbol included), `no_repeat` and `coverage` of `beam_search`
 ):                           # -> the translation, or an iterator of them in the order of the texts
     "Translate; one string gives one string, many give an iterator that reads as it goes."
@@ -282,9 +288,11 @@ def translate(self:Translator,
     if n_best is not None: check_number("n_best", n_best, 1, whole=True)
     if n_best and n_best > beam: raise ValueError(f"n_best={n_best} answers are more than beam={beam} hypotheses: widen the beam, or ask for fewer.")
     for name in wishes: check_choice("wish", name, ("min_len", "no_repeat", "coverage"))
-    models, search = self.allied(together), partial(beam_search, beam=beam, alpha=alpha, n_best=n_best or 1, **wishes)
+    if mbr and beam == 1: raise ValueError("mbr=True chooses among several answers: give a beam of 2 or more.")
+    models, search = self.allied(together), partial(beam_search, beam=beam, alpha=alpha, n_best=beam if mbr else n_best or 1, **wishes)
+    rank = (lambda found: consensus(found)[:n_best or 1]) if mbr else lambda found: found
     def answer(src, mask, limits, numbers):
-        if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in found] for found in search(models, src, mask, limits, BOS, EOS)]
+        if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in rank(found)] for found in search(models, src, mask, limits, BOS, EOS)]
         return [[(row, None)] for row in greedy_decode(models, src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD).tolist()]
     answers = self._answers(texts, batch_tokens, extra, answer)
     if n_best is None: answers = (found[0].text for found in answers)
@@ -389,14 +397,22 @@ def score(self:Translator,
     "How likely the model finds each target, given its source."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     models, pairs = self.allied(together), check_pairs(pairs)
-    ids = [(self._source(n, s), self.tgt_tokenizer.encode(t)) for n, (s, t) in enumerate(pairs)]
-    for n, (_, t) in enumerate(ids):
-        if len(t) > 8 * self.max_source: raise ValueError(f"pairs[{n}] has a target of {len(t):,} tokens, more than {8 * self.max_source:,}: cut it into sentences.")
+    ids = [(self._source(n, s), self.check_target(n, self.tgt_tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
         for i, total in zip(rows, forced_logp(models, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
     return out
+
+@patch
+def check_target(self:Translator,
+    n:int,         # Number of its pair, for the message
+    ids:list[int], # Of a translation that is given
+)->list[int]:      # The same
+    "Refuse a translation that is longer than the model can bear."
+    most = min(8 * self.max_source, getattr(self.model.tgt_embed[1], "max_len", math.inf) - 1) # where learned positions end; the start symbol takes one
+    if len(ids) > most: raise ValueError(f"pairs[{n}] has a target of {len(ids):,} tokens, more than {most:,}: cut it into sentences.")
+    return ids
 
 # %% ../nbs/42_translator.ipynb #57ff4a81
 class PackedLinear(nn.Linear):
@@ -506,6 +522,7 @@ def read_config(
     parts = [kept.get(name) for name in names] if isinstance(kept, dict) else []
     if parts and (strange := [name for name in kept if name not in names]): raise ValueError(f"{path} has an entry {shown(strange[0])}, which this version does not know: give a folder that save_pretrained wrote.")
     if list(map(type, parts)) not in ([dict, bool, str, dict], [dict, bool, type(None), dict]): raise ValueError(f"{path} does not describe a translator: give a folder that save_pretrained wrote.")
+    if not isinstance(pair := parts[3].get("pair", ""), str): raise ValueError(f"{path} has about.pair={shown(pair)}, which names no languages: give a folder that save_pretrained wrote.")
     return TransformerConfig(**check_complete(parts[0], TransformerConfig)), *parts[1:]
 
 # %% ../nbs/42_translator.ipynb #95e4a8c6
@@ -535,7 +552,10 @@ def from_pretrained(cls:Translator,
     if vocabulary not in (None, vocabulary_digest(*tokenizers)): raise ValueError(f"{folder} holds another vocabulary than its model was saved with: restore {' and '.join(names)} from a copy.")
     _check_size(config, (len(tokenizers[0]), len(tokenizers[-1])), folder)
     with _memory_for("the model", "nothing was loaded", "free some"): model = make_model(len(tokenizers[0]), len(tokenizers[-1]), **asdict(config))
-    return cls(load_weights(model, folder/"model.safetensors"), tokenizers[0], tokenizers[-1], config, about, device)
+    load_weights(model, folder/"model.safetensors")
+    for name, p in model.named_parameters():
+        if not p.isfinite().all(): raise ValueError(f"{folder}/model.safetensors has {name} with numbers that are not finite, so its answers would mean nothing: give a model that trained well.")
+    return cls(model, tokenizers[0], tokenizers[-1], config, about, device)
 
 # %% ../nbs/42_translator.ipynb #55be55c1
 RECIPES = dict( # corpus: model, training, vocabulary size
