@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from .charts import MAX_MARKS, Figure
-from .config import check_number
-from .decoding import Hypothesis, IncrementalDecoder, beam_search, evaluating, length_penalty
+from .config import check_number, shown
+from .decoding import Hypothesis, IncrementalDecoder, _limits, _within, beam_search, evaluating, length_penalty
 from .model import check_ids
 
 # %% ../nbs/53_decoding_theatre.ipynb #f55128fc
@@ -48,7 +48,8 @@ def _check_one(src):
 # %% ../nbs/53_decoding_theatre.ipynb #b84f827c
 def _tree_rows(trace, names):
     "A row per node: where it is, where it comes from, what the tooltip says."
-    if not isinstance(trace, list): raise TypeError(f"trace is a {type(trace).__name__}: give the list that beam_trace returns.")
+    if not isinstance(trace, list) or not all(isinstance(node, dict) and "fate" in node for node in trace): raise TypeError(f"trace is {shown(trace)}: give the list that beam_trace returns.")
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names): raise TypeError(f"names is {shown(names)}: give a list with a text for each id.")
     if not trace or len(trace) > MAX_MARKS: raise ValueError(f"trace has {len(trace):,} nodes: give 1 to {MAX_MARKS:,}, from a narrower beam or a shorter sentence.")
     highest = max(node["token"] for node in trace)
     if len(names) <= highest: raise ValueError(f"names has {len(names)} texts and the trace token {highest}: give a text for each id.")
@@ -97,7 +98,8 @@ def exact_search(
     "The best-scored of all sentences that end within `max_len`, by branch and bound."
     _check_one(src)
     check_number("most", most, 1, whole=True)
-    check_number("max_len", longest := int(max_len), 1, whole=True)
+    if start is not None and not isinstance(start, Hypothesis): raise TypeError(f"start is a {type(start).__name__}: give a Hypothesis of beam_search, or None.")
+    longest = int(_limits(max_len, src)[0])
     found = [start] if start else beam_search(model, src, None, longest, start_symbol, end_symbol, alpha=alpha)[0]
     best = next((h for h in found if len(h.ids) < longest and h.ids[-1:] == [end_symbol]), Hypothesis([], -math.inf, []))
     if best.ids: best = replace(best, score=sum(best.logp) / length_penalty(len(best.ids), alpha)) # whatever it was found by
@@ -106,7 +108,7 @@ def exact_search(
         decoder = IncrementalDecoder([model], src, None)
         while len(ids) and ids.size(1) < longest:
             read.append(len(ids))
-            total = path[:, -1:] + decoder.logp(ids)
+            total = path[:, -1:] + _within(end_symbol, decoder.logp(ids))
             score, row = (total[:, end_symbol] / length_penalty(ids.size(1), alpha)).max(0)
             if score > best.score: best = Hypothesis([*ids[row, 1:].tolist(), end_symbol], score.item(), torch.cat([path[row], total[row, [end_symbol]]]).diff().tolist())
             total[:, end_symbol] = -math.inf
