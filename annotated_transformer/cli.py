@@ -232,7 +232,7 @@ def train(
         translator = Translator.fit(learn, watch, model, training, tokenizer, size if vocab is None else vocab, pair, store, **how)
         if not world.first: return
         if not how["progress"]: print(Speed(**translator.about["speed"]), flush=True) # else fit has said it
-        if half: translator.model.half().float() # what is stored is what is scored
+        if half: translator.model.half().float() # what is stored is what is tested
         about = dict(corpus=data, command=command_line("at-train", train, given), hardware=hardware(translator.device) + (f", {world.size} processes" if world.size > 1 else ""))
         finish(translator, out, test, show, about, torch.float16 if half else None)
 
@@ -315,7 +315,7 @@ def many(
     how = dict(nargs="*", opt=False)
     return script.Param(help, str, **how) if hasattr(script, "Param") else Annotated[str, help, how]
 
-# %% ../nbs/43_cli.ipynb #fb20397e
+# %% ../nbs/43_cli.ipynb #d8d47805
 def load_models(
     names:str,          # A folder, or "pocket"; or several, with commas between
     device:str|None=None, # None: the fastest there is

@@ -134,7 +134,7 @@ class TrainingConfig:
     precision:str = "auto"       # "fp32", "bf16", or "auto": bf16 where the hardware multiplies it fast
     seed:int = 0                 # Seeds the weights, the batches and the dropout
     schedule:str = "noam"        # Shape of the learning rate over time: "noam", "inverse_sqrt", "cosine" or "constant"
-    peak:float|None = None       # Highest learning rate; None: the one that `factor`, width and `warmup` give
+    peak:float|None = None       # Highest learning rate, in place of `factor`; None: the one that `factor`, width and `warmup` give
     optimizer:str = "adam"       # "adam", "adamw" or "muon"
     weight_decay:float = 0.0     # Decay of the matrices per unit of learning rate; not for "adam"
     clip:float|None = None       # Longest gradient: a longer one is shortened to this; None: never
@@ -159,6 +159,7 @@ class TrainingConfig:
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))
         check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
+        if self.peak is not None and self.factor != 1: raise ValueError(f"factor={self.factor} has no part where peak={self.peak} is given: leave one of them out.")
         if self.schedule == "noam" and self.peak is not None: raise ValueError(f"peak={self.peak} has no place in schedule='noam', whose peak follows from the width: choose 'inverse_sqrt', or change factor.")
         if self.optimizer == "adam" and self.weight_decay: raise ValueError(f"weight_decay={self.weight_decay} is not for optimizer='adam': choose 'adamw'.")
 

@@ -300,7 +300,7 @@ def _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, cove
     if watch is not None and not callable(watch): raise TypeError(f"watch is a {type(watch).__name__}: give a function of five arguments, or None.")
     return src, mask, _limits(max_len, src)
 
-# %% ../nbs/40_decoding.ipynb #9a73650a
+# %% ../nbs/40_decoding.ipynb #90292c90
 def _ngrams(ids, n): return Counter(zip(*(ids[i:] for i in range(n))))
 
 def consensus(
@@ -309,6 +309,7 @@ def consensus(
 )->list[Hypothesis]:          # The same, most like all first; their scores are the likeness, from 0 to 1
     "Order answers by what they have in common with the average of all: minimum Bayes risk, a vote each."
     check_number("longest", longest, 1, 100, whole=True)
+    if not isinstance(answers, (list, tuple)) or not all(isinstance(h, Hypothesis) for h in answers): raise TypeError(f"answers is a {type(answers).__name__} that holds something else than Hypothesis: give the answers to one sentence, such as beam_search(...)[0].")
     likeness = [0.] * len(answers)
     for n in range(1, longest + 1):
         counts, mean = [_ngrams(h.ids, n) for h in answers], Counter()
@@ -316,7 +317,7 @@ def consensus(
         for i, count in enumerate(counts):
             both, size = sum(min(times, mean[gram]) for gram, times in count.items()), count.total() + mean.total()
             likeness[i] += (2 * both / size if size else 1.) / longest
-    scored = [replace(h, score=score) for h, score in zip(answers, likeness)]
+    scored = [replace(h, score=min(score, 1.)) for h, score in zip(answers, likeness)]
     return sorted(scored, key=lambda h: h.score, reverse=True)
 
 # %% ../nbs/40_decoding.ipynb #2cd0dfec

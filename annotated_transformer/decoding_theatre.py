@@ -48,7 +48,7 @@ def _check_one(src):
 # %% ../nbs/53_decoding_theatre.ipynb #b84f827c
 def _tree_rows(trace, names):
     "A row per node: where it is, where it comes from, what the tooltip says."
-    if not isinstance(trace, list) or not all(isinstance(node, dict) and "fate" in node for node in trace): raise TypeError(f"trace is {shown(trace)}: give the list that beam_trace returns.")
+    if not isinstance(trace, list) or not all(isinstance(node, dict) and {"step", "rank", "token", "parent", "logp", "total", "score", "fate"} <= node.keys() for node in trace): raise TypeError(f"trace is {shown(trace)}: give the list that beam_trace returns.")
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names): raise TypeError(f"names is {shown(names)}: give a list with a text for each id.")
     if not trace or len(trace) > MAX_MARKS: raise ValueError(f"trace has {len(trace):,} nodes: give 1 to {MAX_MARKS:,}, from a narrower beam or a shorter sentence.")
     highest = max(node["token"] for node in trace)

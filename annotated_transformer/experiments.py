@@ -20,7 +20,7 @@ from .config import check_choice, check_number
 from .corpora import load_corpus, pairs_digest
 from .evaluation import bleu_forms, bootstrap_interval, paired_bootstrap, score
 from .training import hardware
-from .translator import Translator
+from .translator import Translator, check_pairs
 
 # %% ../nbs/44_experiments.ipynb #b0607ba0
 VARIANTS = {
@@ -182,12 +182,13 @@ def quality_grid(
 )->list[dict]:                    # A row per test set, form and beam
     "Mean and standard deviation over the seeds, or one model's 95 % interval, with sacreBLEU's signature, in three forms."
     check_number("mbr", mbr, high=1000, whole=True)
+    if mbr == 1: raise ValueError("mbr=1 leaves nothing to choose from: give 2 or more answers, or 0.")
     directions = {one.about.get("pair", "de-en") for one in translators}
     if len(directions) != 1 or not splits: raise ValueError(f"{len(directions)} directions and {len(splits)} test sets: give models of one direction, and a test set at least.")
     if together and len(translators) < 2: raise ValueError("together needs two translators at least: give several, or leave it out.")
     lang, rows = directions.pop().split("-")[-1], []
     for name, pairs in splits.items():
-        sources, references = zip(*pairs)
+        sources, references = zip(*check_pairs(pairs, name))
         for beam, vote in [*((beam, False) for beam in beams), *([(mbr, True)] if mbr else [])]:
             ask = lambda one, *others: list(one.translate(sources, beam=beam, alpha=alpha, together=others, mbr=vote))
             outputs = [ask(one) for one in translators]

@@ -314,8 +314,11 @@ def hearing(
     **how,                           # `beam`, `alpha`, `mbr` and more of `translate`
 )->tuple[list[str], Verdict]:        # The outputs, and what is to be said about them
     "Translate the sources, and judge the outputs and the model."
-    pairs, forced = check_pairs(pairs), teacher_forced(translator, pairs, together=together)
-    outputs = list(translator.translate([source for source, _ in pairs], together=together, **how))
+    if not isinstance(translator, Translator): raise TypeError(f"translator is a {type(translator).__name__}: give a Translator, as from_pretrained returns it.")
+    pairs = check_pairs(pairs)
+    answers = translator.translate([source for source, _ in pairs], together=together, **how) # refuses wrong wishes now, and begins when it is read
+    forced = teacher_forced(translator, pairs, together=together)
+    outputs = list(answers)
     return outputs, judge(outputs, [reference for _, reference in pairs], forced, lowercase)
 
 # %% ../nbs/46_referee.ipynb #dd617ef4

@@ -519,12 +519,8 @@ def check_data(
     config,       # How
     out=None,     # Where to keep checkpoints
     shard:bool=False, # In pieces?
-    model=None,   # What is to learn; None: nobody asks
-    on_epoch=None, # What is to be called
 )->World:         # Who is to train
     "Refuse what cannot be trained on, naming it."
-    if model is not None and not (hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")): raise TypeError(f"model is a {type(model).__name__}, not an encoder with a decoder and a generator: make it with make_model.")
-    if on_epoch and not callable(on_epoch): raise TypeError(f"on_epoch={shown(on_epoch)} is not a function of an epoch's row: give live_curve(), your own, or None.")
     for name, data in (("train", train), ("valid", valid)):
         if name == "valid" and not data: continue
         if not isinstance(data, TokenBatches): raise TypeError(f"{name} is a {type(data).__name__}: wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
@@ -568,7 +564,9 @@ def fit(
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train with the paper's optimiser and schedule; asked to stop, it finishes its update, keeps it and raises `Stopped`."
     from tqdm import tqdm
-    world = check_data(train, valid, config, out, shard, model, on_epoch)
+    if not (hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")): raise TypeError(f"model is a {type(model).__name__}, not an encoder with a decoder and a generator: make it with make_model.")
+    if on_epoch and not callable(on_epoch): raise TypeError(f"on_epoch={shown(on_epoch)} is not a function of an epoch's row: give live_curve(), your own, or None.")
+    world = check_data(train, valid, config, out, shard)
     device = best_device(device)
     if torch.device(device).type == "cpu": keep_memory()
     shard = shard and world.size > 1

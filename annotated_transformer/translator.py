@@ -288,6 +288,7 @@ def translate(self:Translator,
     if n_best is not None: check_number("n_best", n_best, 1, whole=True)
     if n_best and n_best > beam: raise ValueError(f"n_best={n_best} answers are more than beam={beam} hypotheses: widen the beam, or ask for fewer.")
     for name in wishes: check_choice("wish", name, ("min_len", "no_repeat", "coverage"))
+    if not isinstance(mbr, bool): raise TypeError(f"mbr={shown(mbr)} is neither True nor False: how many answers vote is said by beam.")
     if mbr and beam == 1: raise ValueError("mbr=True chooses among several answers: give a beam of 2 or more.")
     models, search = self.allied(together), partial(beam_search, beam=beam, alpha=alpha, n_best=beam if mbr else n_best or 1, **wishes)
     rank = (lambda found: consensus(found)[:n_best or 1]) if mbr else lambda found: found
