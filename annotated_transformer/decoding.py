@@ -300,20 +300,24 @@ def _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, cove
     if watch is not None and not callable(watch): raise TypeError(f"watch is a {type(watch).__name__}: give a function of five arguments, or None.")
     return src, mask, _limits(max_len, src)
 
-# %% ../nbs/40_decoding.ipynb #90292c90
+# %% ../nbs/40_decoding.ipynb #b929e754
 def _ngrams(ids, n): return Counter(zip(*(ids[i:] for i in range(n))))
 
 def consensus(
     answers:list[Hypothesis], # To one sentence
     longest:int=4,            # Tokens in the longest n-gram
+    sharpness:float=3.0,      # λ, how much more a better score weighs; 0: nothing
 )->list[Hypothesis]:          # The same, most like all first; their scores are the likeness, from 0 to 1
-    "Order answers by what they have in common with the average of all: minimum Bayes risk, a vote each."
+    "Order answers by what they have in common with the weighted average of all: minimum Bayes risk."
     check_number("longest", longest, 1, 100, whole=True)
+    check_number("sharpness", sharpness)
     if not isinstance(answers, (list, tuple)) or not all(isinstance(h, Hypothesis) for h in answers): raise TypeError(f"answers is a {type(answers).__name__} that holds something else than Hypothesis: give the answers to one sentence, such as beam_search(...)[0].")
+    best = max((h.score for h in answers), default=0.)
+    weights = [math.exp(sharpness * (h.score - best)) for h in answers]
     likeness = [0.] * len(answers)
     for n in range(1, longest + 1):
         counts, mean = [_ngrams(h.ids, n) for h in answers], Counter()
-        for count in counts: mean.update({gram: times / len(answers) for gram, times in count.items()})
+        for count, weight in zip(counts, weights): mean.update({gram: times * weight / sum(weights) for gram, times in count.items()})
         for i, count in enumerate(counts):
             both, size = sum(min(times, mean[gram]) for gram, times in count.items()), count.total() + mean.total()
             likeness[i] += (2 * both / size if size else 1.) / longest
