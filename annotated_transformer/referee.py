@@ -12,7 +12,6 @@ __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'li
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -28,7 +27,7 @@ from .checkpoints import to_strict_json
 from .cli import check_record, command_line, load_models, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus, pairs_digest
-from .decoding import forced_logp
+from .decoding import forced_logp, ngrams
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
 from .translator import Translator, check_pairs, encode_pairs
@@ -39,7 +38,6 @@ def bleu_counts(
     reference:Sequence[str], # Tokens of its reference
 )->list[int]:                # Two lengths, four numbers of matches, four of n-grams
     "What one sentence adds to corpus BLEU."
-    ngrams = lambda tokens, n: Counter(zip(*(tokens[i:] for i in range(n))))
     both = [(ngrams(output, n), ngrams(reference, n)) for n in (1, 2, 3, 4)]
     return [len(output), len(reference), *((o & r).total() for o, r in both), *(o.total() for o, _ in both)]
 
@@ -185,7 +183,7 @@ def teacher_forced(
     together:Sequence=(),            # Translators with the same vocabulary that are asked as well: an ensemble
 )->Forced:                           # Sums over all references
     "Show the model each reference token by token, and note what it expected."
-    if not isinstance(translator, Translator): raise TypeError(f"translator is a {type(translator).__name__}: give a Translator, as from_pretrained returns it.")
+    _check_translator(translator)
     pairs, tokenizer, models = check_pairs(pairs), translator.tgt_tokenizer, translator.allied(together)
     check_number("max_tokens", max_tokens, 1, whole=True)
     ids = [(source[:translator.max_source], target) for source, target in encode_pairs(pairs, translator.src_tokenizer, tokenizer)]
@@ -195,6 +193,10 @@ def teacher_forced(
     logp, first = map(torch.cat, zip(*(foretold(models, batch.to(translator.device)) for batch in batches)))
     unknown = sum(target.count(UNK) for _, target in ids)
     return Forced(-float(logp.cpu().double().sum()), len(logp), int(first.sum()), unknown, sum(len(r) for _, r in pairs), vocabulary_name(tokenizer))
+
+def _check_translator(translator):
+    "Refuse anything else."
+    if not isinstance(translator, Translator): raise TypeError(f"translator is a {type(translator).__name__}: give a Translator, as from_pretrained returns it.")
 
 def vocabulary_name(
     tokenizer, # As the text notebook makes them
@@ -314,7 +316,7 @@ def hearing(
     **how,                           # `beam`, `alpha`, `mbr` and more of `translate`
 )->tuple[list[str], Verdict]:        # The outputs, and what is to be said about them
     "Translate the sources, and judge the outputs and the model."
-    if not isinstance(translator, Translator): raise TypeError(f"translator is a {type(translator).__name__}: give a Translator, as from_pretrained returns it.")
+    _check_translator(translator)
     pairs = check_pairs(pairs)
     answers = translator.translate([source for source, _ in pairs], together=together, **how) # refuses wrong wishes now, and begins when it is read
     forced = teacher_forced(translator, pairs, together=together)
@@ -378,5 +380,5 @@ def keep_record(
     "Write the findings down."
     comparison = record["comparison"] and asdict(record["comparison"])
     written = lambda v: str(v) if isinstance(v, float) and not math.isfinite(v) else v # JSON has no word for infinity
-    figures = {name: [{key: written(v) for key, v in row.items()} for row in rows] for name, rows in record.items() if name == "figures"}
-    check_record(path, "at-evaluate").write_text(to_strict_json(record | figures | dict(comparison=comparison), "record") + "\n", encoding="utf-8")
+    if "figures" in record: record = record | dict(figures=[{name: written(v) for name, v in row.items()} for row in record["figures"]])
+    check_record(path, "at-evaluate").write_text(to_strict_json(record | dict(comparison=comparison), "record") + "\n", encoding="utf-8")
