@@ -137,6 +137,7 @@ def joint_linear(
     *maps:nn.Linear,  # Maps of D, with biases or all without
 )->tuple[Tensor, ...]: # What each of them makes of x
     "Several linear maps of the same vectors in one product."
+    if any(type(m) is not nn.Linear for m in maps): return tuple(m(x) for m in maps) # these have a way of their own
     return F.linear(x, *_side_by_side(maps)).split([m.out_features for m in maps], -1)
 
 def joint_map(

@@ -344,7 +344,7 @@ def translate(
 ):
     "Translate arguments, or standard input line by line."
     with plain_errors(translate):
-        first, *others = load_models(model, device)
+        first, *others = (one.packed() for one in load_models(model, device))
         wishes = {name: n for name, n in dict(min_len=min_len, no_repeat=no_repeat, coverage=coverage).items() if n}
         drawing = dict(top_k=top_k is not None, top_p=top_p != 1, seed=seed != 0)
         searching = dict(beam=beam != 1, alpha=alpha != .6, mbr=mbr, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}

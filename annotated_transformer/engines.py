@@ -232,7 +232,7 @@ def _engines(write, beam):
     "Our way in float32 and bfloat16, and that of CTranslate2 in float32 and with 8-bit weights."
     ours = lambda change: lambda translator, size: batchwise(write, change(translator).model, size)
     theirs = lambda kind: lambda translator, size: partial(CEngine(translator, kind).write, size=size, beam=beam)
-    return {"ours": (ours(lambda translator: translator), 1), "ours, bf16": (ours(Translator.bfloat16), 1), "CTranslate2": (theirs(None), 1), "CTranslate2, int8": (theirs("int8"), 1)}
+    return {"ours": (ours(Translator.packed), 1), "ours, bf16": (ours(Translator.bfloat16), 1), "CTranslate2": (theirs(None), 1), "CTranslate2, int8": (theirs("int8"), 1)}
 
 CONTENDERS = dict( # search: name of a contender, what makes it of a translator and the size of a batch, and how many rows it is spared
     greedy={"famous loop": (_one_by_one(famous_greedy), 40), "famous loop that stops": (_one_by_one(partial(famous_greedy, stop=True)), 20), **_engines(our_greedy, 1)},

@@ -170,11 +170,16 @@ def best_device(
 # %% ../nbs/34_training.ipynb #56df65a0
 def fast_bf16(
     device:str, # Where the model is
-)->bool:        # Does it multiply bfloat16 several times faster than float32?
-    "Tensor cores on a GPU, AMX tiles on a CPU."
+)->bool:        # Does it multiply bfloat16 at least twice as fast as float32?
+    "Tensor cores on a GPU; AMX tiles or the dot products of AVX-512 on a CPU."
     kind = torch.device(device).type
     if kind == "cuda": return torch.cuda.is_bf16_supported(including_emulation=False)
-    return kind == "cpu" and getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
+    return kind == "cpu" and _bf16_unit() is not None
+
+def _bf16_unit():
+    "What multiplies bfloat16 in this processor."
+    units = dict(amx_tile="AMX", avx512_bf16="AVX512_BF16")
+    return next((name for unit, name in units.items() if getattr(torch.cpu, f"_is_{unit}_supported", lambda: False)()), None)
 
 def autocast(
     device:str,            # Where the model is
@@ -204,7 +209,7 @@ def hardware(
     else:
         try: chip = next(line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if line.startswith("model name"))
         except (OSError, StopIteration): chip = platform.processor() or platform.machine()
-        chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (", AMX" if fast_bf16("cpu") else "")
+        chip += f", {torch.get_num_threads()} of {os.cpu_count()} cores" + (f", {unit}" if (unit := _bf16_unit()) else "")
     return f"{chip}, torch {torch.__version__}"
 
 # %% ../nbs/34_training.ipynb #f31dc0cc

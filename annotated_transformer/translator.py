@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'stored_batches', 'Candidate', 'PackedLinear', 'check_outputs', 'check_place', 'model_card', 'read_config']
+           'stored_batches', 'Candidate', 'rounded', 'PackedLinear', 'packing_pays', 'check_outputs', 'check_place',
+           'model_card', 'read_config']
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
@@ -14,10 +15,11 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from itertools import chain, islice
 from pathlib import Path
+from time import perf_counter
 
 import torch
 from fastcore.basics import patch
@@ -35,7 +37,7 @@ from .masks import padding_mask
 from .model import make_model
 from .shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from .text import BOS, EOS, PAD, SPECIALS, SubwordTokenizer, WordTokenizer, load_tokenizer, vocabulary_digest
-from .training import _memory_for, best_device, fast_bf16, nll
+from .training import _memory_for, best_device, nll
 from .training import fit as train_model
 from .watching import training_speed
 
@@ -416,30 +418,63 @@ def check_target(self:Translator,
     return ids
 
 # %% ../nbs/42_translator.ipynb #57ff4a81
+def rounded(
+    n:int, # Rows of a product
+)->int:    # At least as many: a multiple of 8, or of the power of two that is a sixteenth of it or less
+    "One of few numbers that are hardly larger."
+    step = max(8, 1 << n.bit_length() >> 5)
+    return -(-n // step) * step
+
 class PackedLinear(nn.Linear):
-    "A linear map that keeps its weights, in bfloat16 on a CPU, in the order in which oneDNN multiplies them."
+    "A linear map that keeps its weights, on a CPU, in the order in which oneDNN multiplies them."
     packed = stamp = None
 
     def forward(self,
         x:Tensor, # Vectors `(..., D)`
     )->Tensor:    # Their images
         "The same as `nn.Linear`; without gradients the weights are put in order once. A change made through `.data` is not seen."
-        w, kinds = self.weight, (x.device.type, x.dtype, self.weight.dtype)
-        if torch.is_grad_enabled() or kinds != ("cpu", torch.bfloat16, torch.bfloat16) or w.is_inference() or not x.numel() or x.size(-1) != self.in_features: return super().forward(x)
+        w = self.weight
+        fits = x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features and x.numel()
+        if not fits or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or w.is_inference(): return super().forward(x)
+        shape, x = (*x.shape[:-1], self.out_features), x.reshape(-1, self.in_features)
+        rows = len(x)
+        if more := rounded(rows) - rows: x = nn.functional.pad(x, (0, 0, 0, more))
         if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
             self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
-        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")[:rows].view(shape)
 
     def __getstate__(self): return self.__dict__ | dict(packed=None, stamp=None) # no copy can be made of packed weights
+
+@cache
+def packing_pays(
+    dtype:torch.dtype, # Of the weights
+)->bool:               # At least a fifth faster here?
+    "Race the usual product against oneDNN's order, with as many rows as a step of writing has; once in a process."
+    if not hasattr(torch.ops.mkldnn, "_linear_pointwise") or dtype not in (torch.float32, torch.bfloat16): return False
+    x, seconds = torch.ones(32, 256, dtype=dtype), {}
+    with torch.no_grad():
+        maps = [kind(256, 1024, dtype=dtype) for kind in (nn.Linear, PackedLinear)]
+        for _ in range(30):
+            for m in maps:
+                start = perf_counter()
+                m(x)
+                seconds[m] = min(perf_counter() - start, seconds.get(m, math.inf))
+    usual, packed = seconds.values()
+    return usual > 1.2 * packed
+
+@patch
+def packed(self:Translator)->Translator: # Shares the weights
+    "A translator for quick writing on a CPU: a copy of each matrix lies in oneDNN's order as well, where that pays."
+    model = copy.deepcopy(self.model, {id(p): p for p in self.model.parameters()})
+    for part in model.modules() if torch.device(self.device).type == "cpu" else ():
+        if type(part) is nn.Linear and packing_pays(part.weight.dtype): part.__class__ = PackedLinear
+    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
 
 @patch
 def bfloat16(self:Translator)->Translator: # With weights in bfloat16; this one stays as it is
     "A copy that computes in half precision."
     model = copy.deepcopy(self.model).bfloat16()
-    if torch.device(self.device).type == "cpu" and fast_bf16("cpu") and hasattr(torch.ops.mkldnn, "_linear_pointwise"):
-        for part in model.modules():
-            if type(part) is nn.Linear: part.__class__ = PackedLinear
-    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
+    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device).packed()
 
 # %% ../nbs/42_translator.ipynb #526c7789
 def check_outputs(
