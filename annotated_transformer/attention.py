@@ -140,10 +140,15 @@ def joint_linear(
     if any(type(m) is not nn.Linear for m in maps): return tuple(m(x) for m in maps) # these have a way of their own
     return F.linear(x, *_side_by_side(maps)).split([m.out_features for m in maps], -1)
 
+class _Apart(nn.ModuleList):
+    "Maps that multiply in ways of their own, as one."
+    def forward(self, x): return torch.cat([m(x) for m in self], -1)
+
 def joint_map(
     *maps:nn.Linear, # Maps of the same vectors, with biases or all without
-)->nn.Linear:        # Of the kind of the first; without gradients, and it does not follow what becomes of the maps
+)->nn.Linear:        # Of the kind of the first; without gradients, and it does not follow what becomes of the maps. Maps with a way of their own stay apart
     "One linear map in place of several, for many uses with the same weights."
+    if not all(type(m) is type(maps[0]) and getattr(m, "joinable", type(m) is nn.Linear) for m in maps): return _Apart(maps)
     weight, bias = _side_by_side(maps)
     joint = type(maps[0])(weight.size(1), len(weight), bias is not None, device="meta")
     joint.weight, joint.bias = (None if part is None else nn.Parameter(part.detach(), requires_grad=False) for part in (weight, bias))

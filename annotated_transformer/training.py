@@ -170,7 +170,7 @@ def best_device(
 # %% ../nbs/34_training.ipynb #56df65a0
 def fast_bf16(
     device:str, # Where the model is
-)->bool:        # Does it multiply bfloat16 at least twice as fast as float32?
+)->bool:        # Does it multiply bfloat16 twice as fast as float32, or faster?
     "Tensor cores on a GPU; AMX tiles or the dot products of AVX-512 on a CPU."
     kind = torch.device(device).type
     if kind == "cuda": return torch.cuda.is_bf16_supported(including_emulation=False)

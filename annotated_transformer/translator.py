@@ -420,61 +420,68 @@ def check_target(self:Translator,
 # %% ../nbs/42_translator.ipynb #57ff4a81
 def rounded(
     n:int, # Rows of a product
-)->int:    # At least as many: a multiple of 8, or of the power of two that is a sixteenth of it or less
+)->int:    # At least as many: a multiple of 8, or of the power of two that is a quarter of it or less
     "One of few numbers that are hardly larger."
-    step = max(8, 1 << n.bit_length() >> 5)
+    step = max(8, 1 << n.bit_length() >> 3)
     return -(-n // step) * step
 
 class PackedLinear(nn.Linear):
     "A linear map that keeps its weights, on a CPU, in the order in which oneDNN multiplies them."
     packed = stamp = None
+    joinable = True # several of them, laid side by side, are one
 
     def forward(self,
         x:Tensor, # Vectors `(..., D)`
     )->Tensor:    # Their images
         "The same as `nn.Linear`; without gradients the weights are put in order once. A change made through `.data` is not seen."
-        w = self.weight
-        fits = x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features and x.numel()
-        if not fits or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or w.is_inference(): return super().forward(x)
-        shape, x = (*x.shape[:-1], self.out_features), x.reshape(-1, self.in_features)
-        rows = len(x)
-        if more := rounded(rows) - rows: x = nn.functional.pad(x, (0, 0, 0, more))
+        w, shape = self.weight, (*x.shape[:-1], self.out_features)
+        if learning := torch.is_grad_enabled(): self.packed = self.stamp = None # fused optimizers change weights and leave no trace
+        fits = x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features
+        if not fits or learning or math.prod(shape) < 8 * self.out_features or not self.out_features or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
         if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
             self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
+        x = x.reshape(-1, self.in_features)
+        rows = len(x)
+        if more := rounded(rows) - rows: x = nn.functional.pad(x, (0, 0, 0, more))
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")[:rows].view(shape)
 
     def __getstate__(self): return self.__dict__ | dict(packed=None, stamp=None) # no copy can be made of packed weights
 
 @cache
 def packing_pays(
-    dtype:torch.dtype, # Of the weights
-)->bool:               # At least a fifth faster here?
-    "Race the usual product against oneDNN's order, with as many rows as a step of writing has; once in a process."
-    if not hasattr(torch.ops.mkldnn, "_linear_pointwise") or dtype not in (torch.float32, torch.bfloat16): return False
-    x, seconds = torch.ones(32, 256, dtype=dtype), {}
-    with torch.no_grad():
-        maps = [kind(256, 1024, dtype=dtype) for kind in (nn.Linear, PackedLinear)]
-        for _ in range(30):
-            for m in maps:
-                start = perf_counter()
-                m(x)
-                seconds[m] = min(perf_counter() - start, seconds.get(m, math.inf))
-    usual, packed = seconds.values()
-    return usual > 1.2 * packed
+    dtype:torch.dtype,    # Of the weights
+    threads:int|None=None, # That torch computes with: for another number, another race
+)->bool:                   # At least a fifth faster?
+    "Race the usual product against oneDNN's order, with 32 rows, as a step of writing has them; once in a process."
+    with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
+        x, w = (torch.ones(rows, 256, dtype=dtype, device="cpu") for rows in (32, 1024))
+        try: ways = partial(nn.functional.linear, x, w), partial(torch.ops.mkldnn._linear_pointwise, x, torch.ops.mkldnn._reorder_linear_weight(w), None, "none", [], "")
+        except (AttributeError, RuntimeError): return False # not in this torch, or not with this processor
+        seconds, start = [math.inf, math.inf], perf_counter()
+        for n in range(60):
+            if n > 8 and perf_counter() - start > .05: break
+            before = perf_counter()
+            ways[n % 2]()
+            seconds[n % 2] = min(seconds[n % 2], perf_counter() - before)
+    return seconds[0] > 1.2 * seconds[1]
+
+def _with_model(translator, model):
+    "The same translator with another model, packed where that pays."
+    for part in model.modules() if torch.device(translator.device).type == "cpu" else ():
+        if type(part) is nn.Linear and packing_pays(part.weight.dtype, torch.get_num_threads()): part.__class__ = PackedLinear
+    other = copy.copy(translator)
+    other.model, other.about = model, dict(translator.about)
+    return other
 
 @patch
-def packed(self:Translator)->Translator: # Shares the weights
-    "A translator for quick writing on a CPU: a copy of each matrix lies in oneDNN's order as well, where that pays."
-    model = copy.deepcopy(self.model, {id(p): p for p in self.model.parameters()})
-    for part in model.modules() if torch.device(self.device).type == "cpu" else ():
-        if type(part) is nn.Linear and packing_pays(part.weight.dtype): part.__class__ = PackedLinear
-    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device)
+def packed(self:Translator)->Translator: # This one stays as it is
+    "A copy for writing in batches on a CPU: each matrix lies in oneDNN's order as well, where that pays."
+    return _with_model(self, copy.deepcopy(self.model))
 
 @patch
 def bfloat16(self:Translator)->Translator: # With weights in bfloat16; this one stays as it is
-    "A copy that computes in half precision."
-    model = copy.deepcopy(self.model).bfloat16()
-    return type(self)(model, self.src_tokenizer, self.tgt_tokenizer, self.config, dict(self.about), self.device).packed()
+    "A packed copy that computes in half precision."
+    return _with_model(self, copy.deepcopy(self.model).bfloat16())
 
 # %% ../nbs/42_translator.ipynb #526c7789
 def check_outputs(
