@@ -146,7 +146,7 @@ class _Apart(nn.ModuleList):
 
 def joint_map(
     *maps:nn.Linear, # Maps of the same vectors, with biases or all without
-)->nn.Linear:        # Of the kind of the first; without gradients, and it does not follow what becomes of the maps. Maps with a way of their own stay apart
+)->nn.Module:        # Of the kind of the first; without gradients, and it does not follow what becomes of the maps. Maps with a way of their own stay apart
     "One linear map in place of several, for many uses with the same weights."
     if not all(type(m) is type(maps[0]) and getattr(m, "joinable", type(m) is nn.Linear) for m in maps): return _Apart(maps)
     weight, bias = _side_by_side(maps)

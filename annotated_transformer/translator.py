@@ -437,7 +437,7 @@ class PackedLinear(nn.Linear):
         w, shape = self.weight, (*x.shape[:-1], self.out_features)
         if learning := torch.is_grad_enabled(): self.packed = self.stamp = None # fused optimizers change weights and leave no trace
         fits = x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features
-        if not fits or learning or math.prod(shape) < 8 * self.out_features or not self.out_features or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
+        if not fits or learning or math.prod(shape) < 8 * self.out_features or not w.numel() or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
         if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
             self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
         x = x.reshape(-1, self.in_features)
