@@ -421,7 +421,7 @@ def check_target(self:Translator,
 def rounded(
     n:int, # Rows of a product
 )->int:    # At least as many: a multiple of 8, or of the power of two that is a quarter of it or less
-    "One of few numbers that are hardly larger."
+    "One of few numbers, at most a quarter larger from 32 on."
     step = max(8, 1 << n.bit_length() >> 3)
     return -(-n // step) * step
 
