@@ -118,13 +118,32 @@ def fused_attention(
     mask:Tensor|None=None, # True = may attend, as in `attention`; None: all may
     p:float=0.,            # Dropout probability on the weights
 )->Tensor:                 # Output `(B, h, T, d_v)`
-    "The same attention in one library call that never stores the weights."
+    "The same attention in one library call that never stores the weights; on a CPU, few questions without gradients are spelled out."
     _check_qkv(q, k, v)
     mask = broadcast_mask(mask, (*q.shape[:-1], k.size(-2)))
+    if not p and _few(q, k, v): return _spelled_out(q, k, v, mask)
     if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
         with torch.autocast("cpu", enabled=False):
             return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, p).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, mask, p)
+
+def _few(q, k, v):
+    "Few questions to few keys, in many heads, on a CPU and without gradients? Beyond these borders, which are measured, the library's kernel is faster."
+    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return False
+    if q.device.type != "cpu" or not q.is_floating_point() or any(x.dim() != 4 or x.dtype != q.dtype for x in (q, k, v)): return False
+    asked, keys = q.size(2), k.size(2)
+    most = 15 if asked > 1 else 64 if q.dtype == torch.bfloat16 else 31
+    return q.size(0) * q.size(1) >= 64 and asked <= 4 and keys <= most and keys * q.numel() <= 2**24
+
+def _spelled_out(q, k, v, mask):
+    "Equation 1 as products and sums of numbers, keys first."
+    q, k, v = q.transpose(1, 2), *(x.permute(2, 0, 1, 3)[:, :, None] for x in (k, v)) # (B, T, h, K), (S, B, 1, h, K)
+    weights = (k * q).sum(-1, dtype=torch.promote_types(q.dtype, torch.float32)) / math.sqrt(q.size(-1)) # scores so far (S, B, T, h)
+    if mask is None: weights = weights.softmax(0)
+    else:
+        hidden = ~mask.permute(3, 0, 2, 1)
+        weights = weights.masked_fill(hidden, torch.finfo(weights.dtype).min).softmax(0).masked_fill(hidden, 0)
+    return (weights.to(v.dtype)[..., None] * v).sum(0).transpose(1, 2)
 
 # %% ../nbs/11_attention.ipynb #f693153d
 def _side_by_side(maps):

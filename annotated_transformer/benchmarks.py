@@ -91,7 +91,7 @@ class Ratio(NamedTuple):
     median:float # In the middle
     low:float    # Least
     high:float   # Most
-    def __str__(self): return f"{self.median:.2f} ({self.low:.2f}-{self.high:.2f})"
+    def __str__(self): return "{:.{n}f} ({:.{n}f}-{:.{n}f})".format(*self, n=2 if self.median >= 1 else 3)
 
 def ratio(
     times:dict[str, list[float]], # What `interleave` measured

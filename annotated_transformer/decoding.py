@@ -176,8 +176,8 @@ def _pick(x, which):
     return x.gather(1, which[(...,) + (None,) * (x.dim() - 2)].expand(-1, -1, *x.shape[2:]))
 
 def _grow(ids, path, logp, width):
-    "The best `width` continuations of each sentence, best first: ids and path `(R, c, t + 1)`, and their parents `(R, c)`."
-    total, best = _top((path[..., -1:] + logp).flatten(1), width)
+    "The best `width` continuations of each sentence, best first: ids and path `(R, c, t + 1)`, and their parents `(R, c)`; `logp` is used up."
+    total, best = _top(logp.add_(path[..., -1:]).flatten(1), width)
     parent, token = best // logp.size(-1), best % logp.size(-1)
     ids, path = (torch.cat([_pick(old, parent), new[..., None]], -1) for old, new in ((ids, token), (path, total)))
     return ids, path, parent

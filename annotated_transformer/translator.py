@@ -420,9 +420,9 @@ def check_target(self:Translator,
 # %% ../nbs/42_translator.ipynb #57ff4a81
 def rounded(
     n:int, # Rows of a product
-)->int:    # At least as many: a multiple of 8, or of the power of two that is a quarter of it or less
+)->int:    # At least as many: up to 8 just as many, then a multiple of 8, or of the power of two that is a quarter of it or less
     "One of few numbers, at most a quarter larger from 32 on."
-    step = max(8, 1 << n.bit_length() >> 3)
+    step = max(8, 1 << n.bit_length() >> 3) if n > 8 else 1
     return -(-n // step) * step
 
 class PackedLinear(nn.Linear):
@@ -436,13 +436,13 @@ class PackedLinear(nn.Linear):
         "The same as `nn.Linear`; without gradients the weights are put in order once. A change made through `.data` is not seen."
         w, shape = self.weight, (*x.shape[:-1], self.out_features)
         if learning := torch.is_grad_enabled(): self.packed = self.stamp = None # fused optimizers change weights and leave no trace
-        fits = x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features
-        if not fits or learning or math.prod(shape) < 8 * self.out_features or not w.numel() or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
+        rows = math.prod(shape[:-1])
+        fits = x.dim() > 1 and x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features
+        if not fits or learning or rows < (1 if w.dtype == torch.bfloat16 else 2) or not w.numel() or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
         if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
             self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
-        x = x.reshape(-1, self.in_features)
-        rows = len(x)
-        if more := rounded(rows) - rows: x = nn.functional.pad(x, (0, 0, 0, more))
+        if not (more := rounded(rows) - rows): return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
+        x = nn.functional.pad(x.reshape(-1, self.in_features), (0, 0, 0, more))
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")[:rows].view(shape)
 
     def __getstate__(self): return self.__dict__ | dict(packed=None, stamp=None) # no copy can be made of packed weights
