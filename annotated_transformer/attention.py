@@ -24,11 +24,12 @@ from .masks import broadcast_mask
 def masked_softmax(
     scores:Tensor,         # Scores `(..., T, S)`
     mask:Tensor|None=None, # True = may attend, see `broadcast_mask`; None: all may
+    dim:int=-1,            # Axis of the keys; another one if they do not come last
 )->Tensor:                 # Weights `(..., T, S)`: each row sums to 1, or to 0 where nothing may be attended
     "Softmax over the allowed keys; a row without any gives zeros."
     mask = broadcast_mask(mask, scores.shape)
-    if mask is None: return scores.softmax(-1)
-    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
+    if mask is None: return scores.softmax(dim)
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim).masked_fill(~mask, 0)
 
 # %% ../nbs/11_attention.ipynb #e793db54
 def _check_qkv(query, key, value, same_width=True):
@@ -138,11 +139,8 @@ def _few(q, k, v):
 def _spelled_out(q, k, v, mask):
     "Equation 1 as products and sums of numbers, keys first."
     q, k, v = q.transpose(1, 2), *(x.permute(2, 0, 1, 3)[:, :, None] for x in (k, v)) # (B, T, h, K), (S, B, 1, h, K)
-    weights = (k * q).sum(-1, dtype=torch.promote_types(q.dtype, torch.float32)) / math.sqrt(q.size(-1)) # scores so far (S, B, T, h)
-    if mask is None: weights = weights.softmax(0)
-    else:
-        hidden = ~mask.permute(3, 0, 2, 1)
-        weights = weights.masked_fill(hidden, torch.finfo(weights.dtype).min).softmax(0).masked_fill(hidden, 0)
+    scores = (k * q).sum(-1, dtype=torch.promote_types(q.dtype, torch.float32)) / math.sqrt(q.size(-1)) # (S, B, T, h)
+    weights = masked_softmax(scores, None if mask is None else mask.permute(3, 0, 2, 1), dim=0)
     return (weights.to(v.dtype)[..., None] * v).sum(0).transpose(1, 2)
 
 # %% ../nbs/11_attention.ipynb #f693153d

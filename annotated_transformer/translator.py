@@ -422,7 +422,7 @@ def rounded(
     n:int, # Rows of a product
 )->int:    # At least as many: 1, 2, 4, 8, then a multiple of 8, or of the power of two that is a quarter of it or less
     "One of few numbers, at most a quarter larger from 32 on."
-    step = max(8, 1 << n.bit_length() >> 3) if n > 4 else max(1, n + 1 >> 1)
+    step = max(8, 1 << n.bit_length() >> 3) if n > 8 else 1 << (n - 1).bit_length()
     return -(-n // step) * step
 
 class PackedLinear(nn.Linear):
