@@ -40,8 +40,8 @@ def record_modules(
         mix, weights = attention(query, key, value, *args, **kwargs)
         if working: records[working[-1]].update(query=query, key=key, value=value, mix=mix)
         return mix, weights
-    def soften(scores, mask=None):
-        weights = masked_softmax(scores, mask)
+    def soften(scores, mask=None, *args, **kwargs):
+        weights = masked_softmax(scores, mask, *args, **kwargs)
         if working: records[working[-1]].update(scores=scores, mask=mask, weights=weights)
         return weights
     with record_attention(model), mock.patch.multiple(attentions, attention=attend, masked_softmax=soften):
