@@ -336,6 +336,7 @@ def translate(
     no_repeat:int=0,    # Runs of this many tokens occur once in an answer; 0: no matter
     coverage:float=0.0, # Price of source words that were not looked at
     extra:int=50,       # Longest answer: the tokens of its source plus this many
+    processes:int=1,    # How many write at the same time, on a CPU under Linux; they share the weights
     temperature:float=None, # Draw answers at this temperature instead of searching
     top_k:int=None,     # Draw from the k likeliest tokens (default: from all)
     top_p:float=1.0,    # Draw from the fewest tokens that hold this probability
@@ -350,9 +351,9 @@ def translate(
         searching = dict(beam=beam != 1, alpha=alpha != .6, mbr=mbr, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
         idle = [f"--{name}" for name, given in (drawing if temperature is None else searching).items() if given]
         if idle: raise ValueError(f"{idle[0]} has no part in " + ("a search: give --temperature as well, or leave it out." if temperature is None else "drawing: leave out --temperature, or this."))
-        if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, mbr=mbr, n_best=n_best, together=others, extra=extra, **wishes)
-        else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others, extra=extra)
-        if not texts and sys.stdin.isatty(): first.chunk = 1 # each line is answered at once
+        if not texts and sys.stdin.isatty(): first.chunk = processes = 1 # each line is answered at once
+        if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, mbr=mbr, n_best=n_best, together=others, extra=extra, processes=processes, **wishes)
+        else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others, extra=extra, processes=processes)
         answers = answer([texts] if isinstance(texts, str) else texts or input_lines())
         if hasattr(sys.stdout, "reconfigure"): sys.stdout.reconfigure(encoding="utf-8") # as the input
         for n, found in enumerate(answers):

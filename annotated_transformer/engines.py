@@ -42,7 +42,7 @@ from .oracle_lab import to_marian
 from .pocket import pair_up, sentences
 from .text import BOS, EOS, PAD
 from .training import hardware, keep_memory
-from .translator import Translator
+from .translator import Translator, forked
 
 # %% ../nbs/97_engines.ipynb #51162ead
 def greedy_uncached(
@@ -139,10 +139,11 @@ class CEngine:
     def __init__(self,
         translator:Translator,      # Whose weights
         quantization:str|None=None, # "int8", or None: float32
+        lanes:int=1,                # Batches that are written at the same time, with one set of weights
     ):
         import ctranslate2
         with tempfile.TemporaryDirectory() as folder:
-            self.engine = ctranslate2.Translator(str(translator.export_ctranslate2(Path(folder)/"model", quantization)), device="cpu", inter_threads=1,
+            self.engine = ctranslate2.Translator(str(translator.export_ctranslate2(Path(folder)/"model", quantization)), device="cpu", inter_threads=lanes,
                                                  intra_threads=torch.get_num_threads(), compute_type=quantization or "float32")
 
     def write(self,
@@ -231,7 +232,7 @@ def _one_by_one(write):
 def _engines(write, beam):
     "Our way in float32 and bfloat16, and that of CTranslate2 in float32 and with 8-bit weights."
     ours = lambda change: lambda translator, size: batchwise(write, change(translator).model, size)
-    theirs = lambda kind: lambda translator, size: partial(CEngine(translator, kind).write, size=size, beam=beam)
+    theirs = lambda kind: lambda translator, size, lanes=1: partial(CEngine(translator, kind, lanes).write, size=size, beam=beam)
     return {"ours": (ours(Translator.packed), 1), "ours, bf16": (ours(Translator.bfloat16), 1), "CTranslate2": (theirs(None), 1), "CTranslate2, int8": (theirs("int8"), 1)}
 
 CONTENDERS = dict( # search: name of a contender, what makes it of a translator and the size of a batch, and how many rows it is spared
@@ -340,24 +341,32 @@ def show_stream(
 # %% ../nbs/97_engines.ipynb #09792325
 def setups(
     cores:int, # That may be used
-)->dict[str, tuple[int, int]]: # Name -> processes, and threads in each
+)->dict[str, tuple[int, int, int]]: # Name -> processes, threads in each, and how many write side by side in each
     "Ways to use so many cores."
-    return {"1 thread": (1, 1)} | ({f"{cores} threads": (1, cores), f"{cores} processes": (cores, 1)} if cores > 1 else {})
+    shared = {f"{cores} side by side": (1, 1, cores)} if sys.platform == "linux" else {}
+    return {"1 thread": (1, 1, 1)} | ({f"{cores} threads": (1, cores, 1), f"{cores} processes": (cores, 1, 1)} | shared if cores > 1 else {})
 
-def _get_ready(search, name, model, size, threads):
+_open = ExitStack()
+
+def _get_ready(search, name, model, size, threads, lanes):
     "In a process of its own: become a contender."
     global _writer
     torch.set_num_threads(threads)
     keep_memory()
-    make, _ = CONTENDERS[search][name]
-    _writer = make(Translator.from_pretrained(model, "cpu"), size)
+    (make, _), translator = CONTENDERS[search][name], Translator.from_pretrained(model, "cpu")
+    if name.startswith("CTranslate2"): _writer = make(translator, size, lanes) # which has lanes of its own
+    else: _writer = make(translator, size)
+    if lanes == 1 or name.startswith("CTranslate2"): return
+    _writer([[EOS]] * 2) # packs the weights, which are shared then
+    write = _open.enter_context(forked(_writer, lanes))
+    _writer = partial(_deal, lambda parts: write((part,) for part in parts), lanes)
 
 def _write_there(rows): return _writer(rows)
 
-def _deal(pool, processes, rows):
-    "To each process every so many-th row; their answers in the order of the rows."
+def _deal(write, parts, rows):
+    "To each of so many parts every so many-th row; their answers in the order of the rows."
     answers = [[]] * len(rows)
-    for n, some in enumerate(pool.map(_write_there, (rows[n::processes] for n in range(processes)))): answers[n::processes] = some
+    for n, some in enumerate(write(rows[n::parts] for n in range(parts))): answers[n::parts] = some
     return answers
 
 def race_apart(
@@ -373,9 +382,9 @@ def race_apart(
     if context.get_start_method() == "forkserver": context.set_forkserver_preload([__name__])
     with ExitStack() as stack:
         for name, (_, step) in contenders_here(search).items():
-            for setup, (processes, threads) in setups(cores).items():
-                pool = stack.enter_context(ProcessPoolExecutor(processes, context, _get_ready, (search, name, model, size, threads)))
-                contenders[name, setup] = partial(_deal, pool, processes), step
+            for setup, (processes, threads, lanes) in setups(cores).items():
+                pool = stack.enter_context(ProcessPoolExecutor(processes, context, _get_ready, (search, name, model, size, threads, lanes)))
+                contenders[name, setup] = partial(_deal, partial(pool.map, _write_there), processes), step
         return race(contenders, rows, repeats)
 
 def each_at_its_best(

@@ -4,21 +4,30 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'stored_batches', 'Candidate', 'rounded', 'PackedLinear', 'packing_pays', 'check_outputs', 'check_place',
-           'model_card', 'read_config']
+           'stored_batches', 'Candidate', 'check_processes', 'forked', 'rounded', 'PackedLinear', 'packing_pays',
+           'check_outputs', 'check_place', 'model_card', 'read_config']
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
 import json
 import math
 import os
+import signal
+import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import chain, islice, starmap
+from multiprocessing import get_context, parent_process
+from multiprocessing.util import Finalize
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 
 import torch
@@ -282,6 +291,7 @@ def translate(self:Translator,
     n_best:int|None=None,    # Answers per text, as a list of `Candidate`s, best first; None: the text of the best
     together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
     mbr:bool=False,          # Take, of the beam's answers, the one most like all of them, see `consensus`
+    processes:int=1,         # How many write at the same time, on a CPU, see `forked`
     **wishes,                # `min_len` (start and end symbol included), `no_repeat` and `coverage` of `beam_search`
 ):                           # -> the translation, or an iterator of them in the order of the texts
     "Translate; one string gives one string, many give an iterator that reads as it goes."
@@ -297,35 +307,98 @@ def translate(self:Translator,
     def answer(src, mask, limits, numbers):
         if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in rank(found)] for found in search(models, src, mask, limits, BOS, EOS)]
         return [[(row, None)] for row in greedy_decode(models, src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD).tolist()]
-    answers = self._answers(texts, batch_tokens, extra, answer)
+    answers = self._answers(texts, batch_tokens, extra, answer, processes)
     if n_best is None: answers = (found[0].text for found in answers)
     return next(answers) if isinstance(texts, str) else answers
 
+# %% ../nbs/42_translator.ipynb #66cb9652
+def check_processes(
+    processes:int, # Wanted
+    device,        # Where the model is
+):
+    "Refuse several processes where they cannot be forked."
+    check_number("processes", processes, 1, 256, whole=True)
+    if processes > 1 and sys.platform != "linux": raise ValueError(f"processes={processes} are forked as Linux does it: on this system, leave it at 1.")
+    if processes > 1 and torch.device(device).type != "cpu": raise ValueError(f"processes={processes} share the memory of a CPU, and the model is on {device}: leave it at 1, or load the model with device='cpu'.")
+
+_work = None
+
+def _begin(work):
+    "In a process that was forked: one thread, as those of the first are not here, and Ctrl-C is left to the first."
+    global _work
+    _work = work
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_outlive, args=(parent_process(),), daemon=True).start()
+
+def _outlive(parent):
+    "End with the process that this one was forked from, if that is killed."
+    if parent is None: return # this is the first
+    parent.join()
+    os._exit(1)
+
+def _run(job): return _work(*job)
+
+@contextmanager
+def forked(
+    work:Callable,  # Called with the parts of a job; what it returns must be such that it can be pickled
+    processes:int,  # 1: this one
+)->Iterator[Callable]: # Jobs, an iterable of tuples -> an iterator of what came of them, in their order
+    "Several processes that share what is in memory now. Not many more jobs are asked for than there are processes."
+    if processes == 1:
+        yield partial(starmap, work)
+        return
+    pool = ProcessPoolExecutor(processes, get_context("fork"), _begin, (work,))
+    close = Finalize(None, pool.shutdown, kwargs=dict(cancel_futures=True), exitpriority=100) # before the queues are closed; else a forked process would end only after these, which nobody has told to
+    def ahead(jobs):
+        waiting = deque()
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(_run, job))
+                if len(waiting) > 2 * processes: yield waiting.popleft().result()
+            while waiting: yield waiting.popleft().result()
+        except BrokenProcessPool: raise RuntimeError(f"one of processes={processes} was ended from outside, perhaps for want of memory: give fewer.") from None
+    try: yield ahead
+    finally: close()
+
 # %% ../nbs/42_translator.ipynb #cb843f81
 @patch
-def _answers(self:Translator, texts, batch_tokens, extra, answer):
+def _answers(self:Translator, texts, batch_tokens, extra, answer, processes):
     "Refuse what cannot be answered now; then the candidates for each text, as an iterator."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     check_number("extra", extra, high=100_000, whole=True)
+    check_processes(processes, self.device)
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
     self._decode([], [], extra, answer) # nothing, which is enough for a wrong wish to be told
-    return self._in_order(enumerate([texts] if isinstance(texts, str) else texts), batch_tokens, extra, answer)
+    one = isinstance(texts, str)
+    return self._in_order(enumerate([texts] if one else texts), batch_tokens, partial(self._decode, extra=extra, answer=answer), 1 if one else processes)
 
 @patch
-def _in_order(self:Translator, numbered, batch_tokens, extra, answer):
+def _in_order(self:Translator, numbered, batch_tokens, decode, processes):
     "The candidates for (number, text) pairs, a chunk at a time."
-    done = 0
-    while any(read := self._read(numbered)):
-        ids, error = read
-        full, out = [i for i, row in enumerate(ids) if row], [[Candidate("", None)]] * len(ids)
-        sizes = [(len(ids[i]) + 1, 1) for i in full]
-        for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes), 1)): # a long text has a batch of its own
-            rows = [full[i] for i in rows]
-            for i, found in zip(rows, self._decode([ids[i] for i in rows], [done + i for i in rows], extra, answer)): out[i] = found or out[i]
-        yield from out
-        if error: raise error
-        done += len(ids)
+    chunks = deque() # read, and not yet answered
+    def batches():
+        done = 0
+        while any(read := self._read(numbered)):
+            ids, error = read
+            full = [i for i, row in enumerate(ids) if row]
+            sizes = [(len(ids[i]) + 1, 1) for i in full]
+            plan = [[full[i] for i in rows] for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes), 1))] or [[]] # a long text has a batch of its own
+            chunks.append((len(ids), plan, error))
+            for rows in plan: yield [ids[i] for i in rows], [done + i for i in rows]
+            if error: return
+            done += len(ids)
+    if processes > 1: decode([[EOS]] * 2, [0, 1]) # what is computed once, such as packed weights, is computed before it is shared
+    with forked(decode, processes) as decoded:
+        answers = decoded(batches())
+        for first in answers:
+            size, plan, error = chunks.popleft()
+            out = [[Candidate("", None)]] * size
+            for rows, found in zip(plan, chain([first], answers)):
+                for i, one in zip(rows, found): out[i] = one or out[i]
+            yield from out
+            if error: raise error
 
 @patch
 def _read(self:Translator, numbered):
@@ -367,6 +440,7 @@ def sample(self:Translator,
     top_p:float=1.0,         # Draw from the fewest tokens that hold this probability
     seed:int=0,              # Of the first text; the next have the numbers after it
     together:Sequence=(),    # Translators with the same vocabulary that decide with this one: an ensemble
+    processes:int=1,         # How many write at the same time, on a CPU, see `forked`
 ):                           # -> an answer, or an iterator of them in the order of the texts
     "Draw translations instead of searching for the likeliest."
     check_number("seed", seed, high=2**62, whole=True)
@@ -374,7 +448,7 @@ def sample(self:Translator,
     def answer(src, mask, limits, numbers):
         rows = draw(src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD, seed=[seed + n for n in numbers]).tolist()
         return [[(row, None)] for row in rows]
-    answers = (found[0].text for found in self._answers(texts, batch_tokens, extra, answer))
+    answers = (found[0].text for found in self._answers(texts, batch_tokens, extra, answer, processes))
     return next(answers) if isinstance(texts, str) else answers
 
 # %% ../nbs/42_translator.ipynb #0dc1cd18
