@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.resources import files
 from itertools import chain, islice, starmap
-from multiprocessing import get_context, parent_process
+from multiprocessing import current_process, get_context, parent_process
 from multiprocessing.util import Finalize
 from pathlib import Path
 from threading import Thread
@@ -311,7 +311,7 @@ def translate(self:Translator,
     if n_best is None: answers = (found[0].text for found in answers)
     return next(answers) if isinstance(texts, str) else answers
 
-# %% ../nbs/42_translator.ipynb #66cb9652
+# %% ../nbs/42_translator.ipynb #8cd7b4cb
 def check_processes(
     processes:int, # Wanted
     device,        # Where the model is
@@ -320,6 +320,7 @@ def check_processes(
     check_number("processes", processes, 1, 256, whole=True)
     if processes > 1 and sys.platform != "linux": raise ValueError(f"processes={processes} are forked as Linux does it: on this system, leave it at 1.")
     if processes > 1 and torch.device(device).type != "cpu": raise ValueError(f"processes={processes} share the memory of a CPU, and the model is on {device}: leave it at 1, or load the model with device='cpu'.")
+    if processes > 1 and current_process().daemon: raise ValueError(f"processes={processes} cannot be forked in a worker that may have no children, such as one of multiprocessing.Pool: leave it at 1.")
 
 _work = None
 
@@ -329,6 +330,7 @@ def _begin(work):
     _work = work
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL) # whatever the first makes of it
     Thread(target=_outlive, args=(parent_process(),), daemon=True).start()
 
 def _outlive(parent):
@@ -354,10 +356,15 @@ def forked(
         waiting = deque()
         try:
             for job in jobs:
-                waiting.append(pool.submit(_run, job))
-                if len(waiting) > 2 * processes: yield waiting.popleft().result()
+                waiting.append(submit(job))
+                while len(waiting) > 2 * processes or waiting and waiting[0].done(): yield waiting.popleft().result()
             while waiting: yield waiting.popleft().result()
-        except BrokenProcessPool: raise RuntimeError(f"one of processes={processes} was ended from outside, perhaps for want of memory: give fewer.") from None
+        except BrokenProcessPool as e: raise RuntimeError(f"one of processes={processes} ended without an answer, perhaps for want of memory: give fewer.") from e.__cause__
+    def submit(job):
+        try: return pool.submit(_run, job)
+        except OSError as e: # not all could be forked
+            for one in pool._processes.values(): one.kill(); one.join()
+            raise OSError(f"processes={processes} could not be forked ({e.strerror}): give fewer.") from None
     try: yield ahead
     finally: close()
 
@@ -368,6 +375,7 @@ def _answers(self:Translator, texts, batch_tokens, extra, answer, processes):
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     check_number("extra", extra, high=100_000, whole=True)
     check_processes(processes, self.device)
+    if processes > 1 and any(getattr(part, "record", None) for part in self.model.modules()): raise ValueError(f"processes={processes}, but record_attention sees what happens in this one only: leave it at 1.")
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
     self._decode([], [], extra, answer) # nothing, which is enough for a wrong wish to be told
