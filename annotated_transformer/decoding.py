@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -61,7 +62,7 @@ class IncrementalDecoder:
         ids:Tensor, # Beginnings `(R, t)`
     )->Tensor:      # Log-probabilities of the next token `(R, V)`
         "`scores`, made to sum to 1."
-        return self.scores(ids) if len(self.models) > 1 else self.scores(ids).log_softmax(-1)
+        return self.scores(ids).log_softmax(-1)
 
     def select(self,
         rows:Tensor,                # Beginnings that go on, in this order; repeats welcome
@@ -175,10 +176,13 @@ def _pick(x, which):
     "Along the second axis of `x (R, k, ...)`: the entries `which (R, c)`."
     return x.gather(1, which[(...,) + (None,) * (x.dim() - 2)].expand(-1, -1, *x.shape[2:]))
 
-def _grow(ids, path, logp, width):
-    "The best `width` continuations of each sentence, best first: ids and path `(R, c, t + 1)`, and their parents `(R, c)`; `logp` is used up."
-    total, best = _top(logp.add_(path[..., -1:]).flatten(1), width)
-    parent, token = best // logp.size(-1), best % logp.size(-1)
+def _grow(ids, path, scores, width, forbid=lambda logp, ids: logp):
+    "The best `width` continuations of each sentence, best first, by scores `(R·k, V)`: ids and path `(R, c, t + 1)`, and their parents `(R, c)`."
+    parts = zip(scores.split(128), ids.flatten(0, 1).split(128)) # a table of some megabytes is still near when it is read again
+    tops = zip(*(_top(forbid(part.log_softmax(-1), begun), width) for part, begun in parts))
+    logp, token = (torch.cat(x).unflatten(0, ids.shape[:2]).flatten(2) for x in tops)
+    total, best = (path[..., -1:] + logp).flatten(1).topk(min(width, logp[0].numel()))
+    parent, token = best // logp.size(-1), token.flatten(1).gather(1, best)
     ids, path = (torch.cat([_pick(old, parent), new[..., None]], -1) for old, new in ((ids, token), (path, total)))
     return ids, path, parent
 
@@ -218,14 +222,13 @@ def _limits(max_len, src):
 
 # %% ../nbs/40_decoding.ipynb #feb2fd8c
 def _forbid(logp, ids, end_symbol, min_len, no_repeat):
-    "Log-probabilities `(R, k, V)` without the choices that the wishes exclude."
+    "Log-probabilities `(R, V)` without the choices that the wishes exclude after the beginnings `(R, t)`."
     t = ids.size(-1)
-    if t + 1 < min_len: logp[..., end_symbol] = -math.inf
+    if t + 1 < min_len: logp[:, end_symbol] = -math.inf
     if no_repeat and t > no_repeat:
-        runs = ids[..., 1:].unfold(-1, no_repeat, 1)                     # (R, k, runs, n)
-        begun = (runs[..., :-1] == ids[..., None, t - no_repeat + 1:]).all(-1)
-        row, beginning, _ = begun.nonzero(as_tuple=True)
-        logp[row, beginning, runs[begun][:, -1]] = -math.inf
+        runs = ids[:, 1:].unfold(-1, no_repeat, 1)                     # (R, runs, n)
+        begun = (runs[..., :-1] == ids[:, None, t - no_repeat + 1:]).all(-1)
+        logp[begun.nonzero()[:, 0], runs[begun][:, -1]] = -math.inf
     return logp
 
 def _overlooked(attended, mask, coverage):
@@ -254,13 +257,13 @@ def beam_search(
     finished, going = _Finished(len(src), n_best, src.device), (limit > 1).nonzero()[:, 0]
     ids, path = src.new_full((len(going), 1, 1), start_symbol), torch.zeros(len(going), 1, 1, device=src.device)
     attended, width = torch.zeros(len(going), 1, src.size(1) if coverage else 0, device=src.device), 2 * beam if beam > 1 else 1
+    forbid = partial(_forbid, end_symbol=end_symbol, min_len=min_len, no_repeat=no_repeat)
     with evaluating(models := _models(model)), record_attention(models) if coverage else nullcontext() as maps:
         decoder = IncrementalDecoder(models, src[going], None if mask is None else mask[going])
         while len(going):
-            lp, (R, k, t) = length_penalty(ids.size(-1), alpha), ids.shape
-            logp = _within(end_symbol, decoder.logp(ids.flatten(0, 1))).unflatten(0, (R, k))
-            logp = _forbid(logp, ids, end_symbol, min_len, no_repeat)
-            ids, path, parent = _grow(ids, path, logp, width)
+            lp, k = length_penalty(ids.size(-1), alpha), ids.size(1)
+            scores = _within(end_symbol, decoder.scores(ids.flatten(0, 1)))
+            ids, path, parent = _grow(ids, path, scores, width, forbid)
             attended = _pick(attended + _last_map(maps) if coverage else attended, parent)
             ended, price = ids[..., -1] == end_symbol, _overlooked(attended, decoder.mask, coverage) if coverage else 0.
             score = path[..., -1] / lp + price

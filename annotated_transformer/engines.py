@@ -215,6 +215,22 @@ def standings(
         return round(sum(upto_end(a) == upto_end(b) for a, b in pairs) / max(1, len(pairs)), 3)
     return [dict(contender=name, per_second=round(1 / median(s), 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in baselines}, same=same(name)) for name, s in seconds.items()]
 
+# %% ../nbs/97_engines.ipynb #5d1b0c7e
+_open = ExitStack()
+
+def _deal(write, parts, rows):
+    "To each of so many parts every so many-th row; their answers in the order of the rows."
+    answers = [[]] * len(rows)
+    for n, some in enumerate(write(rows[n::parts] for n in range(parts))): answers[n::parts] = some
+    return answers
+
+def _side_by_side(write, lanes):
+    "What `write` does, in as many forked processes as there are lanes, with one set of weights."
+    if lanes == 1: return write
+    write([[EOS]] * 2) # packs the weights, which are shared then
+    forks = _open.enter_context(forked(write, lanes))
+    return partial(_deal, lambda parts: forks((part,) for part in parts), lanes)
+
 # %% ../nbs/97_engines.ipynb #76440a8f
 def batchwise(
     write:Callable,       # Called as `write(model, src, mask)`
@@ -227,15 +243,15 @@ def batchwise(
 
 def _one_by_one(write):
     "A way of the famous notebook: a sentence at a time."
-    return lambda translator, size: lambda rows: [write(translator.model, row) for row in rows]
+    return lambda translator, size, lanes=1: _side_by_side(lambda rows: [write(translator.model, row) for row in rows], lanes)
 
 def _engines(write, beam):
     "Our way in float32 and bfloat16, and that of CTranslate2 in float32 and with 8-bit weights."
-    ours = lambda change: lambda translator, size: batchwise(write, change(translator).model, size)
+    ours = lambda change: lambda translator, size, lanes=1: _side_by_side(batchwise(write, change(translator).model, size), lanes)
     theirs = lambda kind: lambda translator, size, lanes=1: partial(CEngine(translator, kind, lanes).write, size=size, beam=beam)
     return {"ours": (ours(Translator.packed), 1), "ours, bf16": (ours(Translator.bfloat16), 1), "CTranslate2": (theirs(None), 1), "CTranslate2, int8": (theirs("int8"), 1)}
 
-CONTENDERS = dict( # search: name of a contender, what makes it of a translator and the size of a batch, and how many rows it is spared
+CONTENDERS = dict( # search: name of a contender, what makes it of a translator, the size of a batch and the number of lanes, and how many rows it is spared
     greedy={"famous loop": (_one_by_one(famous_greedy), 40), "famous loop that stops": (_one_by_one(partial(famous_greedy, stop=True)), 20), **_engines(our_greedy, 1)},
     beam={"famous beam": (_one_by_one(famous_beam), 20), **_engines(our_beam, 4)})
 
@@ -346,28 +362,15 @@ def setups(
     shared = {f"{cores} side by side": (1, 1, cores)} if sys.platform == "linux" else {}
     return {"1 thread": (1, 1, 1)} | ({f"{cores} threads": (1, cores, 1), f"{cores} processes": (cores, 1, 1)} | shared if cores > 1 else {})
 
-_open = ExitStack()
-
 def _get_ready(search, name, model, size, threads, lanes):
     "In a process of its own: become a contender."
     global _writer
     torch.set_num_threads(threads)
     keep_memory()
-    (make, _), translator = CONTENDERS[search][name], Translator.from_pretrained(model, "cpu")
-    if name.startswith("CTranslate2"): _writer = make(translator, size, lanes) # which has lanes of its own
-    else: _writer = make(translator, size)
-    if lanes == 1 or name.startswith("CTranslate2"): return
-    _writer([[EOS]] * 2) # packs the weights, which are shared then
-    write = _open.enter_context(forked(_writer, lanes))
-    _writer = partial(_deal, lambda parts: write((part,) for part in parts), lanes)
+    make, _ = CONTENDERS[search][name]
+    _writer = make(Translator.from_pretrained(model, "cpu"), size, lanes)
 
 def _write_there(rows): return _writer(rows)
-
-def _deal(write, parts, rows):
-    "To each of so many parts every so many-th row; their answers in the order of the rows."
-    answers = [[]] * len(rows)
-    for n, some in enumerate(write(rows[n::parts] for n in range(parts))): answers[n::parts] = some
-    return answers
 
 def race_apart(
     search:str,             # In `CONTENDERS`
