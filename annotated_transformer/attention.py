@@ -178,7 +178,7 @@ class KVCache:
         room:int=32, # Positions to lay out at first
     ):
         check_number("room", room, whole=True)
-        self.room, self.length, self.k, self.v, self.spare, self.joint = room, 0, None, None, None, None
+        self.room, self.length, self.k, self.v, self.joint = room, 0, None, None, None
 
     @property
     def rows(self)->int: return 0 if self.k is None else self.k.size(1) # beginnings, or sources
@@ -208,10 +208,9 @@ class KVCache:
         "Go on with these rows, in this order."
         if self.k is None: return
         for name, old in (("k", self.k), ("v", self.v)):
-            new = (old.new_empty(0) if self.spare is None else self.spare).resize_(len(old), len(rows), *old.shape[2:]) # fresh memory costs more than the copy
+            new = old.new_empty(len(old), len(rows), *old.shape[2:])
             torch.index_select(old[:self.length], 1, rows, out=new[:self.length])
             setattr(self, name, new)
-            self.spare = old
 
     def _grow(self, k, v, size):
         old = () if self.k is None else (self.k, self.v)

@@ -178,9 +178,9 @@ def _pick(x, which):
 
 def _grow(ids, path, scores, width, forbid=lambda logp, ids: logp):
     "The best `width` continuations of each sentence, best first, by scores `(R·k, V)`: ids and path `(R, c, t + 1)`, and their parents `(R, c)`."
-    parts = zip(scores.split(128), ids.flatten(0, 1).split(128)) # a table of some megabytes is still near when it is read again
-    tops = zip(*(_top(forbid(part.log_softmax(-1), begun), width) for part, begun in parts))
-    logp, token = (torch.cat(x).unflatten(0, ids.shape[:2]).flatten(2) for x in tops)
+    some = 128 if scores.device.type == "cpu" else len(scores) # a table of some megabytes is still in a CPU's cache when it is read again
+    tops = zip(*(_top(forbid(part.log_softmax(-1), begun), width) for part, begun in zip(scores.split(some), ids.flatten(0, 1).split(some))))
+    logp, token = (torch.cat(x).unflatten(0, ids.shape[:2]) for x in tops)
     total, best = (path[..., -1:] + logp).flatten(1).topk(min(width, logp[0].numel()))
     parent, token = best // logp.size(-1), token.flatten(1).gather(1, best)
     ids, path = (torch.cat([_pick(old, parent), new[..., None]], -1) for old, new in ((ids, token), (path, total)))
@@ -290,7 +290,7 @@ def _survivors(parent, stay, k):
 
 def _last_map(maps):
     "Attention over the source in the last layer of the first model, averaged over heads `(R, k, S)`."
-    return maps[max((name for name in maps if name.startswith("0.") and name.endswith("src_attn")), key=lambda name: int(name.split(".")[3]))].mean(1)
+    return maps[max((name for name in maps if name.startswith("0.") and name.endswith("src_attn")), key=lambda name: int(name.split(".")[3]))].mean(1).float()
 
 def _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, coverage, watch, **symbols):
     "Refuse what cannot be searched; give source and mask as `_check_request` does, and the limits `(B,)`."

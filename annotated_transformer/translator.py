@@ -508,7 +508,7 @@ def rounded(
     return -(-n // step) * step
 
 class PackedLinear(nn.Linear):
-    "A linear map that keeps its weights, on a CPU, in the order in which oneDNN multiplies them."
+    "A linear map that keeps its weights, on a CPU, in the order in which oneDNN multiplies them, if that pays."
     packed = stamp = None
     joinable = True # several of them, laid side by side, are one
 
@@ -522,7 +522,9 @@ class PackedLinear(nn.Linear):
         fits = x.dim() > 1 and x.device.type == w.device.type == "cpu" and x.dtype == w.dtype in (torch.float32, torch.bfloat16) and x.size(-1) == self.in_features
         if not fits or learning or rows < (1 if w.dtype == torch.bfloat16 else 2) or not w.numel() or w.is_inference() or torch.is_autocast_enabled("cpu") or torch.compiler.is_compiling(): return super().forward(x)
         if self.stamp is None or self.stamp[1:] != (w.data_ptr(), w._version): # the old weights are held, or new ones might come to lie in their place
-            self.packed, self.stamp = torch.ops.mkldnn._reorder_linear_weight(w), (w.detach(), w.data_ptr(), w._version)
+            self.packed = torch.ops.mkldnn._reorder_linear_weight(w) if packing_pays(w.dtype, w.shape, torch.get_num_threads()) else None
+            self.stamp = w.detach(), w.data_ptr(), w._version
+        if self.packed is None: return super().forward(x)
         if not (more := rounded(rows) - rows): return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")
         x = nn.functional.pad(x.reshape(-1, self.in_features), (0, 0, 0, more))
         return torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, "none", [], "")[:rows].view(shape)
@@ -535,14 +537,15 @@ def packing_pays(
     shape:tuple[int, int], # And its shape
     threads:int|None=None, # That torch computes with: for another number, another race
 )->bool:                   # At least a tenth faster?
-    "Race the usual product against oneDNN's order, with 32 rows, as a step of writing has them; once in a process."
+    "Race the usual product against oneDNN's order, with 32 rows, as a step of writing has them; once for each shape."
     with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
-        x, w = (torch.ones(size, dtype=dtype, device="cpu") for size in ((32, shape[1]), shape))
-        try: ways = partial(nn.functional.linear, x, w), partial(torch.ops.mkldnn._linear_pointwise, x, torch.ops.mkldnn._reorder_linear_weight(w), None, "none", [], "")
-        except (AttributeError, RuntimeError): return False # not in this torch, or not with this processor
+        try:
+            x, w = (torch.ones(rows, shape[1], dtype=dtype, device="cpu") for rows in (32, min(shape[0], 16_384)))
+            ways = partial(nn.functional.linear, x, w), partial(torch.ops.mkldnn._linear_pointwise, x, torch.ops.mkldnn._reorder_linear_weight(w), None, "none", [], "")
+        except (AttributeError, RuntimeError): return False # not in this torch, not with this processor, or not in this memory
         seconds, start = [math.inf, math.inf], perf_counter()
         for n in range(60):
-            if n > 8 and perf_counter() - start > .05: break
+            if n > 20 and perf_counter() - start > .05: break
             before = perf_counter()
             ways[n % 2]()
             seconds[n % 2] = min(seconds[n % 2], perf_counter() - before)
@@ -551,7 +554,7 @@ def packing_pays(
 def _with_model(translator, model):
     "The same translator with another model, packed where that pays."
     for part in model.modules() if torch.device(translator.device).type == "cpu" else ():
-        if type(part) is nn.Linear and packing_pays(part.weight.dtype, part.weight.shape, torch.get_num_threads()): part.__class__ = PackedLinear
+        if type(part) is nn.Linear: part.__class__ = PackedLinear
     other = copy.copy(translator)
     other.model, other.about = model, dict(translator.about)
     return other
