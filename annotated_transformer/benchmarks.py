@@ -100,7 +100,7 @@ def ratio(
 )->Ratio:                         # Above 1: faster than the baseline
     "How many times as fast one contender is as another, pair by pair."
     for who in (name, baseline): check_choice("contender", who, times)
-    pairs = [b / a for a, b in zip(times[name], times[baseline])]
+    pairs = [b / max(a, 1e-9) for a, b in zip(times[name], times[baseline])] # a clock may stand still
     if not pairs: raise ValueError(f"nothing was measured of {shown(name)}: give interleave at least one item.")
     return Ratio(median(pairs), min(pairs), max(pairs))
 
@@ -111,8 +111,9 @@ def speeds(
     *baselines:str,               # Whom to compare with
 )->list[dict]:                    # One row per contender
     "Tokens per second of each contender, and its ratios to the baselines."
+    if any(len(seconds) != len(tokens) or not tokens for seconds in times.values()): raise ValueError(f"tokens has {len(tokens)} items, times {', '.join(str(len(s)) for s in times.values())}: give the tokens of each measured item, round by round.")
     row = lambda name: {f"times {b}": str(ratio(times, name, b)) for b in baselines if b in times}
-    return [dict(contender=name, tokens_per_s=round(median(n / s for n, s in zip(tokens, seconds))), **row(name))
+    return [dict(contender=name, tokens_per_s=round(median(n / max(s, 1e-9) for n, s in zip(tokens, seconds))), **row(name))
             for name, seconds in times.items()]
 
 # %% ../nbs/92_benchmarks.ipynb #30447551
@@ -123,6 +124,7 @@ def notebook_batches(
     pad:int=2,      # Id of `<blank>`
 )->list[Batch]:     # The same sentences
     "Cut a batch as the famous notebook does: every sentence in a row of the same width."
+    check_number("rows", rows, 1, whole=True)
     tgt = torch.cat([batch.tgt[:, :1], batch.tgt_y], 1)
     longest = max(batch.src.size(1), tgt.size(1))
     if longest > width: raise ValueError(f"the batch has sentences of {longest} tokens, width={width} holds fewer: raise it.")
@@ -384,6 +386,8 @@ def loss_benchmark(
     device:str="cpu",       # Where to compute
 )->dict:                    # Seconds and megabytes of each way; the largest relative difference of gradients
     "Linear map, smoothed loss and gradients: chunked, from the whole table, and the library's."
+    for name, size, low in (("N", N, 1), ("d", d, 1), ("V", V, 4), ("repeats", repeats, 1)): check_number(name, size, low, whole=True)
+    device = best_device(device)
     torch.manual_seed(0)
     x, w, y = torch.randn(N, d, device=device), torch.randn(V, d, device=device) / d**.5, torch.randint(3, V, (N,), device=device)
     x.requires_grad_(); w.requires_grad_()
@@ -460,6 +464,7 @@ def memory_benchmark(
     repeats:int=2,     # Processes of each kind
 )->dict:               # Real target tokens, seconds of each pass
     "Our way with and without `keep_memory`, in processes that take turns."
+    for name, number in dict(batches=batches, repeats=repeats).items(): check_number(name, number, 1, whole=True)
     env, tokens, seconds = {k: v for k, v in os.environ.items() if k != "ONEDNN_PRIMITIVE_CACHE_CAPACITY"}, [], {"system's habits": [], "kept": []}
     for keep in (False, True) * repeats:
         code = (f"import torch; torch.set_num_threads({torch.get_num_threads()}); "

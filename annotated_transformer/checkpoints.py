@@ -356,6 +356,10 @@ def average(
     models:Iterable[nn.Module],  # Models of the same architecture, oldest first
 )->nn.Module:                    # The same `model`
     "The mean of several models' weights, taken in float64; tied weights stay tied (§6.1)."
+    if not isinstance(models, Iterable): raise TypeError(f"models is a {type(models).__name__}: give a list of models.")
+    models = list(models)
+    for n, m in enumerate(models):
+        if not isinstance(m, nn.Module): raise TypeError(f"models[{n}] is a {type(m).__name__}: give models, or the states to average_states.")
     return average_states(model, [m.state_dict() for m in models])
 
 def average_states(

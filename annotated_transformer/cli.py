@@ -321,7 +321,9 @@ def load_models(
     device:str|None=None, # None: the fastest there is
 )->list[Translator]:    # One, or those of an ensemble
     "What `--model` names."
-    return [Translator.from_pretrained(name, device) for name in ([names] if Path(names).exists() else names.split(","))]
+    each = [names] if Path(names).exists() else [name.strip() for name in names.split(",")]
+    if not all(each): raise ValueError(f"models are {names!r}: give a name before and after each comma.")
+    return [Translator.from_pretrained(name, device) for name in each]
 
 # %% ../nbs/43_cli.ipynb #82722a28
 @call_parse
@@ -351,6 +353,7 @@ def translate(
         searching = dict(beam=beam != 1, alpha=alpha != .6, mbr=mbr, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
         idle = [f"--{name}" for name, given in (drawing if temperature is None else searching).items() if given]
         if idle: raise ValueError(f"{idle[0]} has no part in " + ("a search: give --temperature as well, or leave it out." if temperature is None else "drawing: leave out --temperature, or this."))
+        if temperature is None and beam == 1 and n_best is None and alpha != .6: raise ValueError("--alpha has no part in a greedy search: give --beam 2 or more, or leave it out.")
         if not texts and sys.stdin.isatty(): first.chunk = processes = 1 # each line is answered at once
         if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, mbr=mbr, n_best=n_best, together=others, extra=extra, processes=processes, **wishes)
         else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others, extra=extra, processes=processes)

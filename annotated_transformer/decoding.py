@@ -136,9 +136,13 @@ def _models(model):
     models = [model] if isinstance(model, nn.Module) and not isinstance(model, nn.ModuleList) else list(model) if isinstance(model, Iterable) else []
     wrong = [m for m in models if not (isinstance(m, nn.Module) and hasattr(m, "encode") and hasattr(m, "generator"))]
     if not models or wrong: raise TypeError(f"model is a {type(wrong[0] if wrong else model).__name__}: give an EncoderDecoder, or a list of them.")
-    sizes = [tuple(len(m.weight) for m in model.modules() if isinstance(m, nn.Embedding))[:2] for model in models]
+    sizes = [tuple(map(_tokens, (getattr(model, "src_embed", None), getattr(model, "tgt_embed", None)))) for model in models]
     if len(set(sizes)) > 1: raise ValueError(f"the models have vocabularies of {' and '.join(map(str, sizes))} tokens: an ensemble needs the same ones.")
     return nn.ModuleList(models)
+
+def _tokens(embed):
+    "How many tokens an embedding knows; learned positions come after them. None: it is of another kind."
+    return next((len(part.weight) for part in embed.modules() if isinstance(part, nn.Embedding)), None) if isinstance(embed, nn.Module) else None
 
 def _within(end_symbol, scores):
     "The scores `(R, V)`, if the end is among what they rank; else no answer would ever end."
@@ -248,7 +252,7 @@ def beam_search(
     alpha:float=0.6,       # Exponent of the length penalty
     n_best:int=1,          # Answers per sentence
     min_len:int=0,         # Shortest answer in tokens, the start symbol included; `max_len` goes before it
-    no_repeat:int=0,       # Runs of this many tokens occur once; 0: no matter
+    no_repeat:int=0,       # Runs of this many tokens occur once; 0: no matter. With `min_len` it gives way where both leave no answer at all
     coverage:float=0.0,    # Price β of source words that were not looked at (§7 of Wu et al. 2016)
     watch:Callable|None=None, # Called at each step: sentences `(R,)`, their candidates' ids and path `(R, c, t)`, score and whether kept `(R, c)`
 )->list[list[Hypothesis]]: # For each sentence its `n_best` answers, best first; fewer where fewer were found
@@ -263,7 +267,10 @@ def beam_search(
         while len(going):
             lp, k = length_penalty(ids.size(-1), alpha), ids.size(1)
             scores = _within(end_symbol, decoder.scores(ids.flatten(0, 1)))
-            ids, path, parent = _grow(ids, path, scores, width, forbid)
+            grown = _grow(ids, path, scores, width, forbid)
+            lost = grown[1][:, 0, -1].isneginf() & finished.score[going, 0].isneginf() # nothing is allowed, nothing has ended: the wishes give way
+            if lost.any(): grown = [torch.where(lost.view(-1, *[1] * (x.dim() - 1)), free, x) for x, free in zip(grown, _grow(ids, path, scores, width))]
+            ids, path, parent = grown
             attended = _pick(attended + _last_map(maps) if coverage else attended, parent)
             ended, price = ids[..., -1] == end_symbol, _overlooked(attended, decoder.mask, coverage) if coverage else 0.
             score = path[..., -1] / lp + price
@@ -353,7 +360,7 @@ def sample_decode(
     check_number("top_p", top_p, high=1)
     dice = [torch.Generator().manual_seed(s) for s in _seeds(seed, len(check_ids("src", src)))]
     def draw(scores, rows):
-        if not temperature: return scores.argmax(-1)
+        if not temperature: return _top(scores, 1)[1][:, 0] # of equal ones the same as greedy_decode
         u = torch.tensor([torch.rand((), generator=dice[row], dtype=torch.float64) for row in rows.tolist()], dtype=torch.float64)
         scores = (scores.double() - scores.max(-1, keepdim=True).values) / temperature # the best stays 0, however small the divisor
         return _stretch(_nucleus(scores, top_k, top_p), u.to(scores.device))

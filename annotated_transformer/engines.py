@@ -218,18 +218,19 @@ def standings(
 # %% ../nbs/97_engines.ipynb #5d1b0c7e
 _open = ExitStack()
 
-def _deal(write, parts, rows):
-    "To each of so many parts every so many-th row; their answers in the order of the rows."
-    answers = [[]] * len(rows)
-    for n, some in enumerate(write(rows[n::parts] for n in range(parts))): answers[n::parts] = some
+def _in_parts(write, cut, rows):
+    "The rows by length, longest first, and cut into parts; what `write` makes of the parts, in the order of the rows."
+    parts, answers = cut(sorted(range(len(rows)), key=lambda i: -len(rows[i]))), [[]] * len(rows)
+    for part, found in zip(parts, write([rows[i] for i in part] for part in parts)):
+        for i, answer in zip(part, found): answers[i] = answer
     return answers
 
-def _side_by_side(write, lanes):
-    "What `write` does, in as many forked processes as there are lanes, with one set of weights."
+def _side_by_side(write, lanes, size):
+    "What `write` does, batch by batch, in as many forked processes as there are lanes, with one set of weights; who is done takes the next batch."
     if lanes == 1: return write
     write([[EOS]] * 2) # packs the weights, which are shared then
     forks = _open.enter_context(forked(write, lanes))
-    return partial(_deal, lambda parts: forks((part,) for part in parts), lanes)
+    return partial(_in_parts, lambda parts: forks((part,) for part in parts), lambda order: [order[i:i + size] for i in range(0, len(order), size)])
 
 # %% ../nbs/97_engines.ipynb #76440a8f
 def batchwise(
@@ -243,11 +244,11 @@ def batchwise(
 
 def _one_by_one(write):
     "A way of the famous notebook: a sentence at a time."
-    return lambda translator, size, lanes=1: _side_by_side(lambda rows: [write(translator.model, row) for row in rows], lanes)
+    return lambda translator, size, lanes=1: _side_by_side(lambda rows: [write(translator.model, row) for row in rows], lanes, 1)
 
 def _engines(write, beam):
     "Our way in float32 and bfloat16, and that of CTranslate2 in float32 and with 8-bit weights."
-    ours = lambda change: lambda translator, size, lanes=1: _side_by_side(batchwise(write, change(translator).model, size), lanes)
+    ours = lambda change: lambda translator, size, lanes=1: _side_by_side(batchwise(write, change(translator).model, size), lanes, size)
     theirs = lambda kind: lambda translator, size, lanes=1: partial(CEngine(translator, kind, lanes).write, size=size, beam=beam)
     return {"ours": (ours(Translator.packed), 1), "ours, bf16": (ours(Translator.bfloat16), 1), "CTranslate2": (theirs(None), 1), "CTranslate2, int8": (theirs("int8"), 1)}
 
@@ -387,7 +388,8 @@ def race_apart(
         for name, (_, step) in contenders_here(search).items():
             for setup, (processes, threads, lanes) in setups(cores).items():
                 pool = stack.enter_context(ProcessPoolExecutor(processes, context, _get_ready, (search, name, model, size, threads, lanes)))
-                contenders[name, setup] = partial(_deal, partial(pool.map, _write_there), processes), step
+                deal = lambda order, processes=processes: [order[n::processes] for n in range(processes)] # to each as many of each length
+                contenders[name, setup] = partial(_in_parts, partial(pool.map, _write_there), deal), step
         return race(contenders, rows, repeats)
 
 def each_at_its_best(

@@ -15,7 +15,7 @@ from statistics import mean, stdev
 
 from fastcore.script import call_parse
 
-from .cli import check_record, command_line, plain_errors, recipe
+from .cli import check_record, command_line, load_models, plain_errors, recipe
 from .config import check_choice, check_number
 from .corpora import load_corpus, pairs_digest
 from .evaluation import bleu_forms, bootstrap_interval, paired_bootstrap, score
@@ -228,7 +228,7 @@ def grid(
     "Score models on every test set there is, in three forms, greedy and with a beam of 4."
     given = dict(locals(), table=None)
     with plain_errors(grid):
-        translators = [Translator.from_pretrained(name.strip(), device) for name in models.split(",")]
+        translators = load_models(models, device)
         pair = translators[0].about.get("pair", "de-en")
         if table:
             Path(table).parent.mkdir(parents=True, exist_ok=True)

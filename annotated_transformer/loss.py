@@ -115,10 +115,11 @@ def smoothed_cross_entropy(
     smoothing:float=0.0,  # ε
 )->Tensor:                # Sum over the N tokens, nats
     "Cross-entropy against the smoothed labels: their KL divergence plus their entropy, which is constant."
-    if logits.dim() != 2 or logits.shape[:1] != target.shape:
-        raise ValueError(f"logits has shape {tuple(logits.shape)}, target {tuple(target.shape)}: give scores (N, V) and N labels.")
+    if logits.dim() != 2: raise ValueError(f"logits has shape {tuple(logits.shape)}: give scores (N, V).")
     check_smoothing(logits.size(-1), padding_idx, smoothing)
-    return SmoothedCrossEntropy.apply(logits, check_labels(target, logits.size(-1)), padding_idx, smoothing)
+    target = check_labels(target, logits.size(-1))
+    if logits.shape[:1] != target.shape: raise ValueError(f"logits has shape {tuple(logits.shape)}, target {tuple(target.shape)}: give scores (N, V) and N labels.")
+    return SmoothedCrossEntropy.apply(logits, target, padding_idx, smoothing)
 
 # %% ../nbs/30_loss.ipynb #6bc3577f
 def cost_and_gradient(
@@ -232,6 +233,7 @@ class CrossEntropyCompute:
         smoothing:float=0.0, # ε; 0 gives the true negative log-likelihood
     ):
         if not hasattr(generator, "proj"): raise TypeError(f"generator is a {type(generator).__name__} without .proj: give a Generator, or use SimpleLossCompute.")
+        check_smoothing(len(generator.proj.weight), padding_idx, smoothing)
         self.generator, self.padding_idx, self.smoothing = generator, padding_idx, smoothing
 
     def __call__(self,
@@ -240,6 +242,7 @@ class CrossEntropyCompute:
         norm,      # Number of tokens to divide by
     )->tuple[Tensor, Tensor]: # The sum in nats, detached, and the node to call `backward` on
         "The loss of one batch."
+        if y.shape != x.shape[:-1]: raise ValueError(f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: give hidden states (B, T, D) and labels (B, T).")
         real = y != self.padding_idx
         proj = self.generator.proj
         total = linear_smoothed_cross_entropy(x[real], proj.weight, proj.bias, y[real], self.padding_idx, self.smoothing)

@@ -6,7 +6,7 @@
 __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'library_marks', 'edit_distance', 'word_error_rate',
            'character_error_rate', 'foretold', 'Forced', 'teacher_forced', 'vocabulary_name', 'Verdict', 'judge',
            'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'evaluate',
-           'direction', 'compared', 'keep_record']
+           'direction', 'compared', 'free_name', 'keep_record']
 
 # %% ../nbs/46_referee.ipynb #b4ebbdad
 import json
@@ -30,7 +30,7 @@ from .corpora import load_corpus, pairs_digest
 from .decoding import forced_logp, ngrams
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
-from .translator import Translator, check_pairs, encode_pairs
+from .translator import Translator, check_pairs
 
 # %% ../nbs/46_referee.ipynb #d0d25d72
 def bleu_counts(
@@ -186,8 +186,7 @@ def teacher_forced(
     _check_translator(translator)
     pairs, tokenizer, models = check_pairs(pairs), translator.tgt_tokenizer, translator.allied(together)
     check_number("max_tokens", max_tokens, 1, whole=True)
-    ids = [(source[:translator.max_source], target) for source, target in encode_pairs(pairs, translator.src_tokenizer, tokenizer)]
-    for n, (_, target) in enumerate(ids): translator.check_target(n, target)
+    ids = [(translator._source(n, s), translator.check_target(n, tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
     longest = 1 + max(len(side) for two in ids for side in two)
     batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
     logp, first = map(torch.cat, zip(*(foretold(models, batch.to(translator.device)) for batch in batches)))
@@ -336,12 +335,12 @@ def evaluate(
     baseline:str=None,     # A second model, or several, to compare the first with
     alpha:float=0.6,       # Length penalty of the beam
     mbr:bool=False,        # Take, of the beam's answers, the one most like all of them
-    json:str=None,         # File for the figures (default: they are only printed)
+    json:str=None,         # File for the figures (default: evaluation.json, with a number where there is one)
 ):
     "Score a model on a corpus, alone or against a baseline: every figure with its signature."
     options = dict(locals())
     with plain_errors(evaluate):
-        if json is not None: check_record(json, "at-evaluate")
+        place = check_record(json or free_name("evaluation.json"), "at-evaluate")
         names = [model] if baseline is None else [model, baseline]
         systems = [load_models(name, device) for name in names]
         pairs = load_corpus(data, split, pair or direction([one for together in systems for one in together]))
@@ -351,7 +350,8 @@ def evaluate(
         print(as_text(findings["figures"]))
         if baseline is not None: print(findings["comparison"])
         about = dict(command=command_line("at-evaluate", evaluate, options), sentences=len(pairs), digest=pairs_digest(pairs))
-        if json is not None: keep_record(json, about | findings)
+        keep_record(place, about | findings)
+        print(f"saved in {place}")
 
 # %% ../nbs/46_referee.ipynb #6d845278
 def direction(
@@ -372,6 +372,13 @@ def compared(
     if len(verdicts) == 1: return dict(figures=verdicts[0].rows(), comparison=None)
     form = "lowercased" if lowercase else "cased"
     return dict(figures=side_by_side(*verdicts[::-1]), comparison=paired_bootstrap(*outputs[::-1], references, form=form))
+
+def free_name(
+    name:str, # Of a file
+)->Path:      # The same, or the first of name-2, name-3, ... that is not there
+    "A place where nothing is lost."
+    path = Path(name)
+    return next(p for p in (path, *(path.with_stem(f"{path.stem}-{n}") for n in range(2, 100_000))) if not p.exists())
 
 def keep_record(
     path:str,    # JSON file, new or an earlier record

@@ -15,6 +15,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import warnings
 from collections import deque
@@ -74,7 +75,7 @@ def in_groups(
     n:int,          # Size of a group
 )->Iterator[list]:  # Lists of n items; the last may be shorter
     "Read n items ahead, again and again."
-    check_number("n", n, low=1, whole=True)
+    check_number("n", n, 1, sys.maxsize, whole=True)
     items = iter(items)
     return iter(lambda: list(islice(items, n)), [])
 
@@ -95,7 +96,7 @@ def run_epoch(
 )->tuple[float, TrainState]:      # Loss per token over the epoch, counters
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
-    check_number("accum_iter", accum_iter, low=1, whole=True)
+    check_number("accum_iter", accum_iter, 1, sys.maxsize, whole=True)
     if clip is not None: check_number("clip", clip, low=1e-12)
     training, state = mode != "eval", TrainState() if train_state is None else train_state
     model.train(training)

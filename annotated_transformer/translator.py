@@ -307,7 +307,7 @@ def translate(self:Translator,
     def answer(src, mask, limits, numbers):
         if beam > 1 or n_best or wishes: return [[(one.ids, one.score) for one in rank(found)] for found in search(models, src, mask, limits, BOS, EOS)]
         return [[(row, None)] for row in greedy_decode(models, src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD).tolist()]
-    answers = self._answers(texts, batch_tokens, extra, answer, processes)
+    answers = self._answers(texts, batch_tokens, extra, answer, processes, models)
     if n_best is None: answers = (found[0].text for found in answers)
     return next(answers) if isinstance(texts, str) else answers
 
@@ -370,12 +370,12 @@ def forked(
 
 # %% ../nbs/42_translator.ipynb #cb843f81
 @patch
-def _answers(self:Translator, texts, batch_tokens, extra, answer, processes):
+def _answers(self:Translator, texts, batch_tokens, extra, answer, processes, models):
     "Refuse what cannot be answered now; then the candidates for each text, as an iterator."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     check_number("extra", extra, high=100_000, whole=True)
     check_processes(processes, self.device)
-    if processes > 1 and any(getattr(part, "record", None) for part in self.model.modules()): raise ValueError(f"processes={processes}, but record_attention sees what happens in this one only: leave it at 1.")
+    if processes > 1 and any(getattr(part, "record", None) for model in models for part in model.modules()): raise ValueError(f"processes={processes}, but record_attention sees what happens in this one only: leave it at 1.")
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
     self._decode([], [], extra, answer) # nothing, which is enough for a wrong wish to be told
@@ -452,11 +452,12 @@ def sample(self:Translator,
 ):                           # -> an answer, or an iterator of them in the order of the texts
     "Draw translations instead of searching for the likeliest."
     check_number("seed", seed, high=2**62, whole=True)
-    draw = partial(sample_decode, self.allied(together), temperature=temperature, top_k=top_k, top_p=top_p)
+    models = self.allied(together)
+    draw = partial(sample_decode, models, temperature=temperature, top_k=top_k, top_p=top_p)
     def answer(src, mask, limits, numbers):
         rows = draw(src, mask, max(limits.tolist(), default=1), BOS, EOS, PAD, seed=[seed + n for n in numbers]).tolist()
         return [[(row, None)] for row in rows]
-    answers = (found[0].text for found in self._answers(texts, batch_tokens, extra, answer, processes))
+    answers = (found[0].text for found in self._answers(texts, batch_tokens, extra, answer, processes, models))
     return next(answers) if isinstance(texts, str) else answers
 
 # %% ../nbs/42_translator.ipynb #0dc1cd18

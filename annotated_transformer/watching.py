@@ -145,7 +145,9 @@ def training_curve(
     "Training loss and validation NLL over the epochs, under the last epoch's headline."
     if not history: raise ValueError("history has no epoch yet: give what fit returned.")
     kinds = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl=float) # log.csv holds texts
-    history = [{k: kind(row[k]) for k, kind in kinds.items() if row.get(k) not in ("", None)} if isinstance(row, dict) else row for row in history]
+    read = lambda row: {k: kind(row[k]) for k, kind in kinds.items() if row.get(k) not in ("", None)}
+    try: history = [read(row) if isinstance(row, dict) else row for row in history]
+    except (ValueError, TypeError) as e: raise ValueError(f"history has a row that is none of the log's ({e}): give what fit returned, or the rows of log.csv.") from None
     title, every = headline(history[-1]), math.ceil(len(history) / 500)
     rows = list(history[::-1][::every])[::-1]
     columns = {"training loss (smoothed)": "train_loss", "validation NLL": "valid_nll"}
