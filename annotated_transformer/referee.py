@@ -6,7 +6,7 @@
 __all__ = ['bleu_counts', 'bleu_of_counts', 'cutter', 'corpus_bleu', 'Mark', 'library_marks', 'edit_distance', 'word_error_rate',
            'character_error_rate', 'foretold', 'Forced', 'teacher_forced', 'vocabulary_name', 'Verdict', 'judge',
            'as_text', 'side_by_side', 'split_compounds', 'plain_quotes', 'paper_forms', 'hearing', 'evaluate',
-           'direction', 'compared', 'free_name', 'keep_record']
+           'direction', 'compared', 'keep_record']
 
 # %% ../nbs/46_referee.ipynb #b4ebbdad
 import json
@@ -340,7 +340,7 @@ def evaluate(
     "Score a model on a corpus, alone or against a baseline: every figure with its signature."
     options = dict(locals())
     with plain_errors(evaluate):
-        place = check_record(json or free_name("evaluation.json"), "at-evaluate")
+        place = check_record(json or _free_name("evaluation.json"), "at-evaluate")
         names = [model] if baseline is None else [model, baseline]
         systems = [load_models(name, device) for name in names]
         pairs = load_corpus(data, split, pair or direction([one for together in systems for one in together]))
@@ -373,7 +373,7 @@ def compared(
     form = "lowercased" if lowercase else "cased"
     return dict(figures=side_by_side(*verdicts[::-1]), comparison=paired_bootstrap(*outputs[::-1], references, form=form))
 
-def free_name(
+def _free_name(
     name:str, # Of a file
 )->Path:      # The same, or the first of name-2, name-3, ... that is not there
     "A place where nothing is lost."
