@@ -268,8 +268,8 @@ def beam_search(
             lp, k = length_penalty(ids.size(-1), alpha), ids.size(1)
             scores = _within(end_symbol, decoder.scores(ids.flatten(0, 1)))
             grown = _grow(ids, path, scores, width, forbid)
-            lost = grown[1][:, 0, -1].isneginf() & finished.score[going, 0].isneginf() # nothing is allowed, nothing has ended: the wishes give way
-            if lost.any(): grown = [torch.where(lost.view(-1, *[1] * (x.dim() - 1)), free, x) for x, free in zip(grown, _grow(ids, path, scores, width))]
+            if (min_len or no_repeat) and (lost := grown[1][:, 0, -1].isneginf() & finished.score[going, 0].isneginf()).any(): # nothing is allowed, nothing has ended: the wishes give way
+                grown = [torch.where(lost.view(-1, *[1] * (x.dim() - 1)), free, x) for x, free in zip(grown, _grow(ids, path, scores, width))]
             ids, path, parent = grown
             attended = _pick(attended + _last_map(maps) if coverage else attended, parent)
             ended, price = ids[..., -1] == end_symbol, _overlooked(attended, decoder.mask, coverage) if coverage else 0.

@@ -186,7 +186,7 @@ def teacher_forced(
     _check_translator(translator)
     pairs, tokenizer, models = check_pairs(pairs), translator.tgt_tokenizer, translator.allied(together)
     check_number("max_tokens", max_tokens, 1, whole=True)
-    ids = [(translator._source(n, s), translator.check_target(n, tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
+    ids = translator._scored_ids(pairs)
     longest = 1 + max(len(side) for two in ids for side in two)
     batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
     logp, first = map(torch.cat, zip(*(foretold(models, batch.to(translator.device)) for batch in batches)))

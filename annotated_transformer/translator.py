@@ -483,12 +483,17 @@ def score(self:Translator,
     "How likely the model finds each target, given its source."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     models, pairs = self.allied(together), check_pairs(pairs)
-    ids = [(self._source(n, s), self.check_target(n, self.tgt_tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
+    ids = self._scored_ids(pairs)
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
         for i, total in zip(rows, forced_logp(models, src, padding_mask(src, PAD), tgt, PAD).sum(1).tolist()): out[i] = total
     return out
+
+@patch
+def _scored_ids(self:Translator, pairs):
+    "Ids of sources, cut as for translation, and of the targets that are given."
+    return [(self._source(n, s), self.check_target(n, self.tgt_tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
 
 @patch
 def check_target(self:Translator,
