@@ -100,6 +100,7 @@ def ratio(
 )->Ratio:                         # Above 1: faster than the baseline
     "How many times as fast one contender is as another, pair by pair."
     for who in (name, baseline): check_choice("contender", who, times)
+    if len(times[name]) != len(times[baseline]): raise ValueError(f"{name} was measured {len(times[name])} times, {baseline} {len(times[baseline])}: give interleave both.")
     pairs = [b / max(a, 1e-9) for a, b in zip(times[name], times[baseline])] # a clock may stand still
     if not pairs: raise ValueError(f"nothing was measured of {shown(name)}: give interleave at least one item.")
     return Ratio(median(pairs), min(pairs), max(pairs))
@@ -125,6 +126,7 @@ def notebook_batches(
 )->list[Batch]:     # The same sentences
     "Cut a batch as the famous notebook does: every sentence in a row of the same width."
     check_number("rows", rows, 1, whole=True)
+    if batch.tgt_y is None: raise ValueError("batch has no target: make it with Batch(src, tgt).")
     tgt = torch.cat([batch.tgt[:, :1], batch.tgt_y], 1)
     longest = max(batch.src.size(1), tgt.size(1))
     if longest > width: raise ValueError(f"the batch has sentences of {longest} tokens, width={width} holds fewer: raise it.")
@@ -254,7 +256,8 @@ class LibraryTransformer(nn.Module):
         config:TransformerConfig, # How it was built
     ):
         super().__init__()
-        ours = in_the_way_of(Recipe(True, True, True, True), ours) # with the library's dropout
+        if not config.bias or {config.d_k, config.d_v} - {None, config.d_model // config.h}: raise ValueError("config has bias=False, or a d_k or d_v of its own, which nn.Transformer does not know: leave them at their defaults.")
+        ours = in_the_way_of(Recipe(token_batches=True, library_norm=True, fused_attention=True, joint_products=True), ours) # with the library's dropout
         self.src_embed, self.tgt_embed, self.generator = ours.src_embed, ours.tgt_embed, ours.generator
         layer = dict(d_model=config.d_model, nhead=config.h, dim_feedforward=config.d_ff, dropout=config.dropout, layer_norm_eps=1e-6, batch_first=True, norm_first=config.norm_first)
         encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), config.N, enable_nested_tensor=False)

@@ -344,11 +344,12 @@ def checkpoints(
 
 def epoch_folders(
     folder,        # A run's folder
+    name:str="epoch", # What comes before the number; "update" for the weights that a run keeps inside its epochs
 )->list[Path]:     # Folders named epoch-1, epoch-002, ..., by number
     "Every checkpoint of a run by its name, whole or not."
     if not Path(folder).is_dir(): raise FileNotFoundError(f"{folder} is not a folder: give the folder of a run.")
-    named = [p for p in Path(folder).iterdir() if re.fullmatch(r"epoch-\d{1,9}", p.name) and p.is_dir()]
-    return sorted(named, key=lambda p: int(p.name[6:]))
+    named = [p for p in Path(folder).iterdir() if re.fullmatch(rf"{re.escape(name)}-\d{{1,9}}", p.name) and p.is_dir()]
+    return sorted(named, key=lambda p: int(p.name.rpartition("-")[2]))
 
 # %% ../nbs/32_checkpoints.ipynb #d2369f90
 def average(

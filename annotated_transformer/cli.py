@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['USER_ERRORS', 'one_line', 'plain_errors', 'read_settings', 'recipe', 'check_out', 'replacing_run', 'load_parts',
            'train', 'say_epoch', 'watchers', 'command_line', 'check_record', 'finish', 'input_lines', 'many',
-           'load_models', 'translate']
+           'load_models', 'check_ranking', 'translate']
 
 # %% ../nbs/43_cli.ipynb #a776fbac
 import json
@@ -275,6 +275,7 @@ def check_record(
     "Refuse a place that cannot be written to, or holds anything but an earlier record of the command."
     path = Path(path)
     if path.is_dir() or not path.parent.is_dir(): raise FileNotFoundError(f"{option}={str(path)!r} is no place for a file: give a name in a folder that is there.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK): raise PermissionError(f"{option}={str(path)!r} cannot be written: give a name in another folder.")
     if not path.exists(): return path
     try: known = json.loads(path.read_text(encoding="utf-8"))["command"].split()[:1] == [command]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError): known = False
@@ -317,13 +318,23 @@ def many(
 
 # %% ../nbs/43_cli.ipynb #d8d47805
 def load_models(
-    names:str,          # A folder, or "pocket"; or several, with commas between
+    names:str|os.PathLike, # A folder, or "pocket"; or several, with commas between
     device:str|None=None, # None: the fastest there is
 )->list[Translator]:    # One, or those of an ensemble
     "What `--model` names."
-    each = [names] if Path(names).exists() else [name.strip() for name in names.split(",")]
+    if not isinstance(names, (str, os.PathLike)): raise TypeError(f"model is a {type(names).__name__}: give the name of a folder, several with commas between, or pocket.")
+    each = [names] if Path(names).exists() else [name.strip() for name in os.fspath(names).split(",")]
     if not all(each): raise ValueError(f"models are {names!r}: give a name before and after each comma.")
     return [Translator.from_pretrained(name, device) for name in each]
+
+# %% ../nbs/43_cli.ipynb #43c0ab01
+def check_ranking(
+    beam:int,     # Hypotheses kept at each step
+    **given:bool, # Option that ranks answers -> was it given?
+)->None:
+    "Refuse an option that ranks answers where there is one only."
+    for name, used in given.items():
+        if used and beam == 1: raise ValueError(f"--{name} has no part in a greedy search: give --beam 2 or more, or leave it out.")
 
 # %% ../nbs/43_cli.ipynb #82722a28
 @call_parse
@@ -353,7 +364,7 @@ def translate(
         searching = dict(beam=beam != 1, alpha=alpha != .6, mbr=mbr, n_best=n_best is not None) | {name: value != 0 for name, value in wishes.items()}
         idle = [f"--{name}" for name, given in (drawing if temperature is None else searching).items() if given]
         if idle: raise ValueError(f"{idle[0]} has no part in " + ("a search: give --temperature as well, or leave it out." if temperature is None else "drawing: leave out --temperature, or this."))
-        if temperature is None and beam == 1 and n_best is None and alpha != .6: raise ValueError("--alpha has no part in a greedy search: give --beam 2 or more, or leave it out.")
+        if temperature is None and n_best is None: check_ranking(beam, alpha=alpha != .6, coverage=coverage != 0)
         if not texts and sys.stdin.isatty(): first.chunk = processes = 1 # each line is answered at once
         if temperature is None: answer = partial(first.translate, beam=beam, alpha=alpha, mbr=mbr, n_best=n_best, together=others, extra=extra, processes=processes, **wishes)
         else: answer = partial(first.sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed, together=others, extra=extra, processes=processes)

@@ -128,7 +128,8 @@ class TrainingConfig:
     factor:float = 1.0           # Multiplies the learning rate of the paper
     warmup:int = 800             # Updates until the learning rate peaks
     smoothing:float = 0.1        # Label smoothing
-    average_last:int = 5         # The trained model is the mean of this many last epochs
+    average_last:int = 5         # The trained model is the mean of this many last sets of weights
+    average_every:int = 0        # Updates from one of these sets to the next; 0: they are those at the ends of epochs
     max_len:int = 150            # Longest training sentence, in tokens
     max_seconds:float|None = None # Stop after the epoch in which this much time has passed, wherever the schedule stands; None: never
     precision:str = "auto"       # "fp32", "bf16", or "auto": bf16 where the hardware multiplies it fast
@@ -140,9 +141,9 @@ class TrainingConfig:
     clip:float|None = None       # Longest gradient: a longer one is shortened to this; None: never
     consistency:float = 0.0      # Weight of the agreement between two dropout passes (R-Drop); 0: one pass
     bpe_dropout:float = 0.0      # Probability that a BPE merge is skipped in training
-    ema:float = 0.0              # Decay of a running mean of the weights that replaces the mean of epochs; 0: none
+    ema:float = 0.0              # Decay of a running mean of the weights, in place of that of the last sets; 0: none
     save_every:int = 0           # Updates between two checkpoints inside an epoch; 0: only where the run is asked to stop
-    keep_last:int = 2            # Last epochs whose checkpoints are kept; more where average_last needs them
+    keep_last:int = 2            # Last epochs whose checkpoints are kept; more where average_last needs those of epochs
     keep_best:int = 0            # Epochs of lowest validation loss whose checkpoints are kept beside the last ones
 
     def __post_init__(self):
@@ -154,13 +155,14 @@ class TrainingConfig:
         for name in ("weight_decay", "consistency"): check_number(name, getattr(self, name))
         for name in ("peak", "clip"):
             if getattr(self, name) is not None: check_number(name, getattr(self, name), low=1e-12)
-        for name, least in dict(save_every=0, keep_last=2, keep_best=0).items(): check_number(name, getattr(self, name), least, 2**40, whole=True)
+        for name, least in dict(average_every=0, save_every=0, keep_last=2, keep_best=0).items(): check_number(name, getattr(self, name), least, 2**40, whole=True)
         check_number("seed", self.seed, high=2**63-1, whole=True)
         check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
         check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))
         check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
         if self.peak is not None and self.factor != 1: raise ValueError(f"factor={self.factor} has no part where peak={self.peak} is given: leave one of them out.")
         if self.schedule == "noam" and self.peak is not None: raise ValueError(f"peak={self.peak} has no place in schedule='noam', whose peak follows from the width: choose 'inverse_sqrt', or change factor.")
+        if self.ema and self.average_every: raise ValueError(f"average_every={self.average_every} has no part where a running mean is kept (ema={self.ema}): leave one of them out.")
         if self.optimizer == "adam" and self.weight_decay: raise ValueError(f"weight_decay={self.weight_decay} is not for optimizer='adam': choose 'adamw'.")
 
 # %% ../nbs/00_config.ipynb #71a4ca3e

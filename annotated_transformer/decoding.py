@@ -44,13 +44,13 @@ def evaluating(
 class IncrementalDecoder:
     "One or more models in the middle of writing; what was computed once is kept."
     def __init__(self,
-        models:Sequence[nn.Module], # `EncoderDecoder`s over the same vocabularies
+        models:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or several over the same vocabularies
         src:Tensor,                 # Source ids `(B, S)`
         mask:Tensor|None,           # Source mask `(B, 1, S)`
     ):
-        self.models, self.mask = models, mask
-        self.memory = [m.encode(src, mask) for m in models]
-        self.caches = [DecoderCache(len(m.decoder.layers)) for m in models]
+        self.models, self.mask = [models] if hasattr(models, "encode") else models, mask
+        self.memory = [m.encode(src, mask) for m in self.models]
+        self.caches = [DecoderCache(len(m.decoder.layers)) for m in self.models]
 
     def scores(self,
         ids:Tensor, # Beginnings `(R, t)`, equally many for each sentence
@@ -153,7 +153,7 @@ def _check_request(src, src_mask, **symbols):
     "Refuse what cannot be decoded; give the source as `long`, and its mask as bool with a row for each sentence."
     src = check_ids("src", src)
     for name, symbol in symbols.items():
-        if not (symbol is None and name == "end_symbol"): check_number(name, symbol, whole=True)
+        if not (symbol is None and name == "end_symbol"): check_number(name, symbol, high=2**31, whole=True)
     mask = broadcast_mask(src_mask, (len(src), 1, src.size(1)))
     return src, None if mask is None else mask.expand(len(src), -1, -1)
 
@@ -257,7 +257,7 @@ def beam_search(
     watch:Callable|None=None, # Called at each step: sentences `(R,)`, their candidates' ids and path `(R, c, t)`, score and whether kept `(R, c)`
 )->list[list[Hypothesis]]: # For each sentence its `n_best` answers, best first; fewer where fewer were found
     "The best-scored answers among the continuations of the `beam` most likely beginnings (§6.1)."
-    src, mask, limit = _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, coverage, watch, start_symbol=start_symbol, end_symbol=end_symbol)
+    src, mask, limit = _check_search(src, src_mask, max_len, beam, alpha, n_best, min_len, no_repeat, coverage, watch, start_symbol=start_symbol, end_symbol=end_symbol)
     finished, going = _Finished(len(src), n_best, src.device), (limit > 1).nonzero()[:, 0]
     ids, path = src.new_full((len(going), 1, 1), start_symbol), torch.zeros(len(going), 1, 1, device=src.device)
     attended, width = torch.zeros(len(going), 1, src.size(1) if coverage else 0, device=src.device), 2 * beam if beam > 1 else 1
@@ -299,14 +299,14 @@ def _last_map(maps):
     "Attention over the source in the last layer of the first model, averaged over heads `(R, k, S)`."
     return maps[max((name for name in maps if name.startswith("0.") and name.endswith("src_attn")), key=lambda name: int(name.split(".")[3]))].mean(1).float()
 
-def _check_search(src, src_mask, max_len, beam, n_best, min_len, no_repeat, coverage, watch, **symbols):
+def _check_search(src, src_mask, max_len, beam, alpha, n_best, min_len, no_repeat, coverage, watch, **symbols):
     "Refuse what cannot be searched; give source and mask as `_check_request` does, and the limits `(B,)`."
     src, mask = _check_request(src, src_mask, **symbols)
     check_number("end_symbol", symbols["end_symbol"], whole=True)
     for name, n in dict(beam=beam, n_best=n_best).items(): check_number(name, n, 1, 1000, whole=True)
     if n_best > 1 and n_best > beam: raise ValueError(f"n_best={n_best} is more than beam={beam} can promise: widen the beam.")
     for name, n in dict(min_len=min_len, no_repeat=no_repeat).items(): check_number(name, n, high=10**9, whole=True)
-    check_number("coverage", coverage, high=10)
+    for name, x in dict(alpha=alpha, coverage=coverage).items(): check_number(name, x, high=10)
     if watch is not None and not callable(watch): raise TypeError(f"watch is a {type(watch).__name__}: give a function of five arguments, or None.")
     return src, mask, _limits(max_len, src)
 
@@ -316,6 +316,7 @@ def ngrams(
     n:int,           # Length of a run
 )->Counter:          # Run, a tuple -> how often
     "All runs of n tokens, counted."
+    check_number("n", n, 1, whole=True)
     return Counter(zip(*(tokens[i:] for i in range(n))))
 
 def consensus(

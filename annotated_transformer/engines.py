@@ -11,6 +11,7 @@ __all__ = ['CONTENDERS', 'RACES', 'greedy_uncached', 'famous_greedy', 'famous_be
 
 # %% ../nbs/97_engines.ipynb #2b12e55f
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,7 @@ def famous_beam(
     alpha:float=0.,    # Length penalty
 )->list[int]:          # The answer, from `<s>` on
     "Several beginnings of one sentence, all of them through the model at each step."
+    check_number("beam", beam, 1, whole=True)
     live, done = [(0., [BOS])], []
     with torch.no_grad():
         memory = model.encode(torch.tensor([ids]), None)
@@ -99,12 +101,22 @@ def in_batches(
     sort:bool=True,        # Sentences of like length together?
 )->list[list[int]]:        # Answers in the order of the sources
     "Sort by length, write batch by batch, restore the order."
-    order, out = sorted(range(len(rows)), key=lambda i: len(rows[i]) if sort else i), [[]] * len(rows)
-    for start in range(0, len(rows), size):
-        some = order[start:start + size]
-        src = pad_rows([rows[i] for i in some], PAD)
-        for i, answer in zip(some, write(src, padding_mask(src, PAD))): out[i] = answer
-    return out
+    def padded(some):
+        src = pad_rows(some, PAD)
+        return write(src, padding_mask(src, PAD))
+    return _in_parts(partial(map, padded), _batches_of(size), rows, sort)
+
+def _in_parts(write, cut, rows, sort=True):
+    "The rows, longest first, and cut into parts; what `write` makes of the parts, in the order of the rows."
+    order, answers = sorted(range(len(rows)), key=lambda i: -len(rows[i]) if sort else i), [[]] * len(rows)
+    parts = cut(order)
+    for part, found in zip(parts, write([rows[i] for i in part] for part in parts)):
+        for i, answer in zip(part, found): answers[i] = answer
+    return answers
+
+def _batches_of(size):
+    check_number("size", size, 1, whole=True)
+    return lambda order: [order[i:i + size] for i in range(0, len(order), size)]
 
 def our_greedy(
     model:nn.Module,  # An `EncoderDecoder`
@@ -200,37 +212,33 @@ def race(
     repeats:int=3,                              # Rounds that count
 )->dict:                                        # Answers and step of each contender, and its seconds per sentence in each round
     "All contenders on the same sentences in turns; slow ones get fewer of them."
+    if not rows: raise ValueError("rows is empty: give one source at least.")
+    for name, (_, step) in contenders.items(): check_number(f"step of {name}", step, 1, whole=True)
     answers = {name: write(rows[::step]) for name, (write, step) in contenders.items()}
     times = interleave({name: lambda rows, write=write, step=step: write(rows[::step]) for name, (write, step) in contenders.items()}, [rows], repeats)
     return dict(answers=answers, steps={name: step for name, (_, step) in contenders.items()}, seconds={name: [s / len(rows[::step]) for s in times[name]] for name, (_, step) in contenders.items()})
 
 def standings(
     result:dict,      # What `race` returned
-    *baselines:str,   # Whom to compare with
+    baseline:str,     # Whom to compare with
+    *others:str,      # Whom as well
 )->list[dict]:        # One row per contender
     "Sentences per second, ratios to the baselines, and the share of answers that are the same as those of the first baseline."
     seconds, answers = result["seconds"], result["answers"]
     def same(name):
-        pairs = [*zip(answers[name], answers[baselines[0]][::result["steps"][name]], strict=True)]
+        pairs = [*zip(answers[name], answers[baseline][::result["steps"][name]], strict=True)]
         return round(sum(upto_end(a) == upto_end(b) for a, b in pairs) / max(1, len(pairs)), 3)
-    return [dict(contender=name, per_second=round(1 / median(s), 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in baselines}, same=same(name)) for name, s in seconds.items()]
+    return [dict(contender=name, per_second=round(1 / median(s), 1), **{f"times {b}": str(ratio(seconds, name, b)) for b in (baseline, *others)}, same=same(name)) for name, s in seconds.items()]
 
 # %% ../nbs/97_engines.ipynb #5d1b0c7e
 _open = ExitStack()
-
-def _in_parts(write, cut, rows):
-    "The rows by length, longest first, and cut into parts; what `write` makes of the parts, in the order of the rows."
-    parts, answers = cut(sorted(range(len(rows)), key=lambda i: -len(rows[i]))), [[]] * len(rows)
-    for part, found in zip(parts, write([rows[i] for i in part] for part in parts)):
-        for i, answer in zip(part, found): answers[i] = answer
-    return answers
 
 def _side_by_side(write, lanes, size):
     "What `write` does, batch by batch, in as many forked processes as there are lanes, with one set of weights; who is done takes the next batch."
     if lanes == 1: return write
     write([[EOS]] * 2) # packs the weights, which are shared then
     forks = _open.enter_context(forked(write, lanes))
-    return partial(_in_parts, lambda parts: forks((part,) for part in parts), lambda order: [order[i:i + size] for i in range(0, len(order), size)])
+    return partial(_in_parts, lambda parts: forks((part,) for part in parts), _batches_of(size))
 
 # %% ../nbs/97_engines.ipynb #76440a8f
 def batchwise(
@@ -260,6 +268,7 @@ def contenders_here(
     search:str, # In `CONTENDERS`
 )->dict[str, tuple[Callable, int]]: # As there
     "Those that can take part, with what is installed."
+    check_choice("search", search, CONTENDERS)
     try: import ctranslate2
     except ImportError: return {name: one for name, one in CONTENDERS[search].items() if not name.startswith("CTranslate2")}
     return CONTENDERS[search]
@@ -286,6 +295,7 @@ def short_lines(
     pool:int=500, # Different sentences to draw from
 )->Iterator[str]: # German sentences of the pocket corpus, of four words at most
     "Lines made while they are read."
+    for name, count, least in (("n", n, 0), ("pool", pool, 1)): check_number(name, count, least, whole=True)
     some = (pair_up(*plan).src for words, plan in sentences(seed, "train") if len(words) < 6) # a mark at the end counts as one
     few, dice = [*islice(some, pool)], Random(seed)
     for _ in range(n): yield dice.choice(few)
@@ -311,8 +321,8 @@ def piped(
     model:str,            # As for `at-translate`
     lines:Iterable[str],  # Its standard input
 )->tuple[subprocess.Popen, Thread]: # The process, whose standard output is to be read, and who feeds it
-    "Start `at-translate` between two pipes."
-    process = subprocess.Popen([str(Path(sys.executable).with_name("at-translate")), "--model", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    "Start `at-translate` between two pipes, with as many threads as torch has here."
+    process = subprocess.Popen([str(Path(sys.executable).with_name("at-translate")), "--model", model], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())})
     def feed():
         with process.stdin: process.stdin.writelines(line + "\n" for line in lines)
     feeder = Thread(target=feed, daemon=True)
@@ -326,6 +336,7 @@ def stream_benchmark(
     ways:Iterable[str]=("translate", "at-translate"), # Which of the two
 )->dict:                    # Hardware, lines and seconds; of each way lines -> megabytes
     "Follow the memory while a stream of lines is translated."
+    for way in (ways := [*ways]): check_choice("way", way, ("translate", "at-translate"))
     record = dict(hardware=hardware("cpu"), model=model, lines=lines, seed=seed, seconds={}, megabytes={})
     every = lambda n: n % 10_000 == 0 or n <= 10_000 and n % 1000 == 0
     for way in ways:

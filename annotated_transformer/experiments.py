@@ -21,6 +21,7 @@ from .corpora import load_corpus, pairs_digest
 from .evaluation import bleu_forms, bootstrap_interval, paired_bootstrap, score
 from .training import hardware
 from .translator import Translator, check_pairs
+from .watching import Speed
 
 # %% ../nbs/44_experiments.ipynb #b0607ba0
 VARIANTS = {
@@ -61,7 +62,7 @@ def one_training(
     pair:str="de-en",  # Languages, source first
     seed:int=0,        # Of weights, batches and dropout
     device:str|None=None, # None: the fastest there is
-)->dict:               # Translations of the validation part, true loss per token after each epoch, seconds, hardware
+)->dict:               # Translations of the validation part, true loss per token after each epoch, seconds, hardware, speed
     "Train once, or read what an earlier call has left."
     (model, training, vocab), done = plan, Path(out)/"done.json"
     training = replace(training, seed=seed)
@@ -77,7 +78,7 @@ def one_training(
     translator = Translator.fit(parts["train"], parts["valid"], model, training, vocab_size=vocab, pair=pair, **how)
     rows = translator.history
     result = dict(of=facts, outputs=list(translator.translate(s for s, _ in parts["valid"])), seconds=rows[-1]["seconds"],
-                  valid_nll=[round(row["valid_nll"], 4) for row in rows], hardware=hardware(translator.device))
+                  valid_nll=[round(row["valid_nll"], 4) for row in rows], hardware=hardware(translator.device), speed=translator.about["speed"])
     done.with_suffix(".new").write_text(json.dumps(result, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(done.with_suffix(".new"), done) # whole or absent
     return result
@@ -170,6 +171,7 @@ def ablate(
                 results.setdefault(name, []).append(one_training(folder, parts, plan, pair, seed, device))
                 lines = write_table(table, results, [t for _, t in parts["valid"]], command)
                 print(f"{name}, seed {seed}: {lines[list(results).index(name)]['bleu'][-1]:.2f} BLEU", flush=True)
+                if "speed" in results[name][-1]: print(Speed(**results[name][-1]["speed"]), flush=True) # an older version kept none
 
 # %% ../nbs/44_experiments.ipynb #391e02f0
 def quality_grid(

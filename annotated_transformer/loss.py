@@ -75,6 +75,7 @@ class LabelSmoothing(nn.Module):
     )->Tensor:          # Sum over the N tokens
         "Keeps the distributions it compared with in `.true_dist`."
         if x.size(-1) != self.size: raise ValueError(f"x scores {x.size(-1)} tokens, LabelSmoothing was made for size={self.size}: build it from the target vocabulary.")
+        target = check_labels(target, self.size)
         if x.shape[:-1] != target.shape: raise ValueError(f"x has shape {tuple(x.shape)}, target {tuple(target.shape)}: give one label per row of x.")
         if x.numel() and x.max() > 1e-3: raise ValueError("x is above 0 somewhere: give log-probabilities, as Generator returns them, or use smoothed_cross_entropy for scores.")
         x = x.to(torch.promote_types(x.dtype, torch.float32))
@@ -195,7 +196,7 @@ def linear_smoothed_cross_entropy(
     cost:Callable|None=None, # Scores, labels, padding, ε -> sum and gradient; None: `cost_and_gradient`
 )->Tensor:               # Sum over the N tokens, nats
     "`smoothed_cross_entropy` of `F.linear(x, weight, bias)`, without ever holding all of its scores."
-    if x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape:
+    if isinstance(target, Tensor) and (x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape):
         raise ValueError(f"x has shape {tuple(x.shape)}, weight {tuple(weight.shape)}, target {tuple(target.shape)}: give (N, D), (V, D) and N labels.")
     V = len(weight)
     if bias is not None and bias.shape != (V,): raise ValueError(f"bias has shape {tuple(bias.shape)}, weight has {V} rows: give one bias per token.")
@@ -220,9 +221,15 @@ class SimpleLossCompute:
         norm,      # Number of tokens to divide by
     )->tuple[Tensor, Tensor]: # The sum, detached, and the node to call `backward` on
         "The loss of one batch."
+        _check_pair(x, y)
         x = self.generator(x)
         total = self.criterion(x.flatten(0, -2), y.flatten())
         return total.detach(), total / max(norm, 1) # nothing but padding: 0, not 0/0
+
+def _check_pair(x, y):
+    for name, given in dict(x=x, y=y).items():
+        if not isinstance(given, Tensor): raise TypeError(f"{name} is a {type(given).__name__}: give a tensor.")
+    if y.shape != x.shape[:-1]: raise ValueError(f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: give hidden states (B, T, D) and labels (B, T).")
 
 # %% ../nbs/30_loss.ipynb #a1e25a58
 class CrossEntropyCompute:
@@ -242,7 +249,7 @@ class CrossEntropyCompute:
         norm,      # Number of tokens to divide by
     )->tuple[Tensor, Tensor]: # The sum in nats, detached, and the node to call `backward` on
         "The loss of one batch."
-        if y.shape != x.shape[:-1]: raise ValueError(f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: give hidden states (B, T, D) and labels (B, T).")
+        _check_pair(x, y)
         real = y != self.padding_idx
         proj = self.generator.proj
         total = linear_smoothed_cross_entropy(x[real], proj.weight, proj.bias, y[real], self.padding_idx, self.smoothing)
@@ -286,6 +293,7 @@ class ConsistencyCompute(CrossEntropyCompute):
         norm,      # Number of tokens to divide by, those of one half
     )->tuple[Tensor, Tensor]: # The sum in nats, detached, and the node to call `backward` on
         "The loss of one batch."
+        _check_pair(x, y)
         if len(y) % 2 or not torch.equal(*y.chunk(2)): raise ValueError("y is not one batch below itself: make it with batch.twice().")
         real = y != self.padding_idx
         x, y = (torch.stack(t[real].tensor_split(2), 1).flatten(0, 1) for t in (x, y))

@@ -24,13 +24,13 @@ from torch import Tensor, nn
 
 from .batching import Batch, TokenBatches
 from .checkpoints import to_strict_json
-from .cli import check_record, command_line, load_models, plain_errors
+from .cli import check_ranking, check_record, command_line, load_models, plain_errors
 from .config import check_choice, check_number, shown
 from .corpora import load_corpus, pairs_digest
 from .decoding import forced_logp, ngrams
 from .evaluation import Scores, matched_texts, moses_tokenizer, paired_bootstrap, score
 from .text import PAD, UNK
-from .translator import Translator, check_pairs
+from .translator import Translator, check_pairs, check_single
 
 # %% ../nbs/46_referee.ipynb #d0d25d72
 def bleu_counts(
@@ -186,7 +186,7 @@ def teacher_forced(
     _check_translator(translator)
     pairs, tokenizer, models = check_pairs(pairs), translator.tgt_tokenizer, translator.allied(together)
     check_number("max_tokens", max_tokens, 1, whole=True)
-    ids = translator._scored_ids(pairs)
+    ids = translator._scored_ids(pairs, models)
     longest = 1 + max(len(side) for two in ids for side in two)
     batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
     logp, first = map(torch.cat, zip(*(foretold(models, batch.to(translator.device)) for batch in batches)))
@@ -247,6 +247,8 @@ def as_text(
 )->str:                  # A line for each, the names of the columns first
     "A table in plain text."
     if not rows: return ""
+    for i, row in enumerate(rows):
+        if row.keys() != rows[0].keys(): raise ValueError(f"rows[{i}] has other columns than rows[0]: give the same names in each, with None where there is nothing.")
     digits = [3 if 0 < max((abs(v) for v in row.values() if isinstance(v, float)), default=0) < 1 else 2 for row in rows]
     short = lambda v, n: "-" if v is None else v if isinstance(v, str) else f"{v:.{n}f}"
     columns = []
@@ -316,6 +318,7 @@ def hearing(
 )->tuple[list[str], Verdict]:        # The outputs, and what is to be said about them
     "Translate the sources, and judge the outputs and the model."
     _check_translator(translator)
+    check_single(how)
     pairs = check_pairs(pairs)
     answers = translator.translate([source for source, _ in pairs], together=together, **how) # refuses wrong wishes now, and begins when it is read
     forced = teacher_forced(translator, pairs, together=together)
@@ -335,12 +338,14 @@ def evaluate(
     baseline:str=None,     # A second model, or several, to compare the first with
     alpha:float=0.6,       # Length penalty of the beam
     mbr:bool=False,        # Take, of the beam's answers, the one most like all of them
-    json:str=None,         # File for the figures (default: evaluation.json, with a number where there is one)
+    json:str=None,         # File for the figures (default: evaluation.json, or evaluation-2.json and so on where that is there)
 ):
     "Score a model on a corpus, alone or against a baseline: every figure with its signature."
     options = dict(locals())
     with plain_errors(evaluate):
-        place = check_record(json or _free_name("evaluation.json"), "at-evaluate")
+        find_place = lambda: check_record(_free_name("evaluation.json") if json is None else json, "at-evaluate")
+        find_place() # before anything is computed
+        check_ranking(beam, alpha=alpha != .6)
         names = [model] if baseline is None else [model, baseline]
         systems = [load_models(name, device) for name in names]
         pairs = load_corpus(data, split, pair or direction([one for together in systems for one in together]))
@@ -350,7 +355,7 @@ def evaluate(
         print(as_text(findings["figures"]))
         if baseline is not None: print(findings["comparison"])
         about = dict(command=command_line("at-evaluate", evaluate, options), sentences=len(pairs), digest=pairs_digest(pairs))
-        keep_record(place, about | findings)
+        keep_record(place := find_place(), about | findings) # another evaluation may have taken the name meanwhile
         print(f"saved in {place}")
 
 # %% ../nbs/46_referee.ipynb #6d845278
@@ -359,6 +364,7 @@ def direction(
 )->str:                               # Such as "de-en"
     "The languages of the models, source first, which have to be the same."
     pairs = [one.about.get("pair", "de-en") for one in translators]
+    if not pairs: raise ValueError("translators is empty: give one at least.")
     if len(set(pairs)) > 1: raise ValueError(f"the models translate {' and '.join(dict.fromkeys(pairs))}: compare models of one direction, or give the pair.")
     return pairs[0]
 

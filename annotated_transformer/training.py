@@ -36,7 +36,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from .batching import Batch, TokenBatches
-from .checkpoints import average_states, check_checkpoint, checkpoints, epoch_folders, load_checkpoint, load_weights, read_state, save_checkpoint, standing, unique_tensors
+from .checkpoints import average_states, check_checkpoint, check_manifest, checkpoints, epoch_folders, load_checkpoint, load_weights, read_state, save_checkpoint, save_weights, standing, unique_tensors, whole_folder
 from .config import TrainingConfig, check_choice, check_number, shown
 from .distributed import World, Worker, current_world, dealt_batches, employ, in_one_piece, in_sync, int_of, update_seed
 from .loss import ConsistencyCompute, CrossEntropyCompute
@@ -97,18 +97,19 @@ def run_epoch(
     "Once through the data: every update divides by the tokens of all its batches, the last one too (§5)."
     check_choice("mode", mode, ("train", "train+log", "eval"))
     check_number("accum_iter", accum_iter, 1, sys.maxsize, whole=True)
+    check_number("first", first, 0, sys.maxsize, whole=True)
     if clip is not None: check_number("clip", clip, low=1e-12)
     training, state = mode != "eval", TrainState() if train_state is None else train_state
     model.train(training)
     total, tokens, seen = 0., 0, first
     with torch.set_grad_enabled(training):
-        for group in in_groups(data_iter, accum_iter):
+        for group in in_groups(_only_batches(data_iter), accum_iter):
             if training: optimizer.zero_grad(set_to_none=True)
             norm, last = world.sum(sum(int(batch.ntokens) for batch in group))[0], seen + len(group) - 1
             loss, = world.sum(sum(_one_batch(n, batch, model, loss_compute, norm, training, n == last, world, state) for n, batch in enumerate(group, seen)))
             total, tokens, seen = total + loss, tokens + norm, seen + len(group)
-            if training: state.count(world, group)
             if training:
+                state.count(world, group)
                 with _memory_for(f"update {state.step + 1}", "the weights may be changed in part, so go on from the last checkpoint"): _update(model, optimizer, scheduler, state, clip)
             if mode == "train+log" and state.step % 40 == 1: print(f"update {state.step}: loss {loss / max(norm, 1):.3f} per token, {state.tokens:,} tokens so far")
             if training and on_update: on_update(loss / max(norm, 1), norm, state)
@@ -116,6 +117,12 @@ def run_epoch(
     return total / max(tokens, 1), state
 
 # %% ../nbs/34_training.ipynb #9e3fbea1
+def _only_batches(data_iter):
+    if isinstance(data_iter, TokenBatches): raise TypeError("data_iter is a TokenBatches, from which every epoch cuts its own: give data_iter.epoch(0), say.")
+    for batch in data_iter:
+        if not hasattr(batch, "ntokens"): raise TypeError(f"data_iter gave a {type(batch).__name__}: give batches, as TokenBatches.epoch or collate makes them.")
+        yield batch
+
 def _one_batch(number, batch, model, loss_compute, norm, training, last, world, state):
     if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
     size = f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and {batch.tgt_y.size(1)} target tokens"
@@ -141,7 +148,7 @@ def _settle(model, device):
     with _memory_for("the model", remedy="choose a smaller one, or another device"): model.to(device)
 
 def _moved(batches, device):
-    for batch in batches:
+    for batch in _only_batches(batches):
         with _memory_for(f"a batch of {len(batch.src)} pairs"): there = batch.to(device)
         yield there
 
@@ -269,7 +276,7 @@ def run_folder(
     with lock_folder(out := Path(out)):
         if not resume and begun(out): raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, or choose another out.")
         if (older := standing(out/"unfinished")).is_dir(): os.replace(older, out/"unfinished") # a crash struck while a newer one took its place
-        for pattern in (".epoch-*.new", ".epoch-*.gone", ".unfinished.*"): # of a crash
+        for pattern in (".epoch-*.new", ".epoch-*.gone", ".update-*", ".unfinished.*"): # of a crash
             for left in out.glob(pattern): shutil.rmtree(left, ignore_errors=True)
         yield
 
@@ -297,7 +304,7 @@ class Run:
         self.world, self.worker = world, Worker(model, optimizer, world)
         self.state, self.so_far, self.history, self.recent = TrainState(), Progress(), [], deque(maxlen=config.average_last)
         self.settings = (facts or {}) | asdict(config) | {f"train.{name}": value for name, value in train.facts.items()}
-        self.keep = max(config.keep_last, config.average_last)
+        self.keep = max(config.keep_last, 1 if config.average_every else config.average_last)
         self.mean = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(config.ema)) if config.ema else None
 
     @property
@@ -351,6 +358,17 @@ def _drop(folder):
     gone = folder.with_name(f".{folder.name}.gone")
     os.replace(folder, gone); shutil.rmtree(gone, ignore_errors=True)
 
+# %% ../nbs/34_training.ipynb #5d0c3a72
+@patch
+def keep_weights(self:Run):
+    "Remember the weights after this update, in a folder of their own; the one that the mean no longer needs goes."
+    self.remember()
+    if self.out is None or not self.world.first: return
+    name, step = "update-{:07}".format, self.state.step
+    with whole_folder(self.out/name(step)) as new: save_weights(self.model, new/"model.safetensors")
+    old = self.out/name(max(0, step - self.config.average_last * self.config.average_every))
+    if old.is_dir(): _drop(old)
+
 # %% ../nbs/34_training.ipynb #d0d9bcc4
 _DATA = dict(data="the training data", vocabulary="the vocabulary") | dict.fromkeys(("train.pairs", "train.ntokens", "train.digest"), "the training data") # whose fingerprints say nothing to a reader
 
@@ -370,16 +388,17 @@ def check_settings(
 def resume(self:Run):
     "Take over the newest whole checkpoint, and the weights of those right before it for the final mean."
     whole = [folder for folder in checkpoints(self.out) if _sound(folder)]
-    tail = whole[-self.keep:]
+    tail = whole[-1:] if self.config.average_every else whole[-self.keep:]
     while tail and _number(tail[-1]) - _number(tail[0]) >= len(tail): tail.pop(0) # up to a gap
-    if tail and (lost := _number(tail[0]) - 1) > max(0, self.config.epochs - self.config.average_last): warnings.warn(f"{self.out}/epoch-{lost:03} is missing: the final mean begins after it.", stacklevel=2)
+    if tail and not self.config.average_every and (lost := _number(tail[0]) - 1) > max(0, self.config.epochs - self.config.average_last): warnings.warn(f"{self.out}/epoch-{lost:03} is missing: the final mean begins after it.", stacklevel=2)
     for folder in tail: self.take(folder, folder == tail[-1]); self.remember()
-    unfinished, damaged = self.out/"unfinished", {*epoch_folders(self.out)} - {*whole}
+    newest, unfinished, damaged = tail[-1] if tail else None, self.out/"unfinished", {*epoch_folders(self.out)} - {*whole}
     if unfinished.is_dir():
         try: follows = run_state(check_checkpoint(unfinished))[0]["history"] == self.history
         except (ValueError, OSError) as e: damaged.add(unfinished); warnings.warn(f"{unfinished} is passed over: {e}", stacklevel=2)
         else:
-            if follows: self.take(unfinished)
+            if follows: self.take(newest := unfinished)
+    if newest and self.config.average_every: self.recall(newest)
     self.world.agree("checkpoint", (self.settings, self.history, self.state, self.so_far))
     if not self.world.first: return
     for folder in damaged:
@@ -387,6 +406,20 @@ def resume(self:Run):
         shutil.rmtree(aside, ignore_errors=True)
         os.replace(folder, aside)
     if self.history: self.tidy() # a crash may have struck right after the checkpoint
+
+@patch
+def recall(self:Run,
+    newest, # The checkpoint that the run goes on from
+):
+    "Remember the weights that were kept inside epochs, back to the first that is missing or damaged."
+    every, most, kept = self.config.average_every, self.config.average_last, deque()
+    last = max(map(_number, epoch_folders(self.out, "update")), default=self.state.step) # later ones are on their way again
+    for step in range(self.state.step // every * every, max(0, last - most * every), -every):
+        try: kept.appendleft(check_manifest(self.out/f"update-{step:07}"))
+        except (ValueError, OSError) as e: warnings.warn(f"The final mean begins after update {step}: {e}", stacklevel=2); break
+    self.recent.clear()
+    for folder in kept: load_weights(self.model, folder/"model.safetensors"); self.remember()
+    load_weights(self.model, newest/"model.safetensors")
 
 @patch
 def take(self:Run,
@@ -417,7 +450,7 @@ def run_state(
     except (LookupError, TypeError, AttributeError): raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: restore it from a copy.") from None
     return state, counters, so_far
 
-def _number(folder): return int(folder.name.removeprefix("epoch-"))
+def _number(folder): return int(folder.name.rpartition("-")[2])
 
 def _sound(folder):
     try: held = len(run_state(folder)[0]["history"])
@@ -430,9 +463,11 @@ def _sound(folder):
 def check_space(self:Run):
     "Refuse to begin when the disk cannot hold the checkpoints that this run keeps."
     if self.out is None: return
-    size = (4 if self.mean else 3) * sum(p.numel() * p.element_size() for p in self.model.parameters())
+    weights = sum(p.numel() * p.element_size() for p in self.model.parameters())
+    size, inside = (4 if self.mean else 3) * weights, self.config.average_last + 1 if self.config.average_every else 0
     most = self.keep + self.config.keep_best + 1 + bool(self.config.save_every) # one is written while the old ones still stand
-    needed, free = size * max(1, most - len(epoch_folders(self.out))), shutil.disk_usage(self.out).free
+    needed = size * max(1, most - len(epoch_folders(self.out))) + weights * max(0, inside - len(epoch_folders(self.out, "update")))
+    free = shutil.disk_usage(self.out).free
     if free < needed: raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need {needed / 1e6:.1f} MB: free some space, or choose another out.")
 
 # %% ../nbs/34_training.ipynb #76845d0a
@@ -445,7 +480,11 @@ def start(self:Run,
     "Everything between opening the folder and the first epoch; the others look at it when the first one has locked it."
     self.world.wait()
     if resume: self.resume()
-    if self.world.first: self.check_space()
+    if self.world.first and self.out:
+        step, span = self.state.step, self.config.average_last * self.config.average_every
+        for folder in epoch_folders(self.out, "update"): # what a crash has left
+            if not step - span < _number(folder) <= step and (folder/"MANIFEST.json").is_file(): _drop(folder)
+        self.check_space()
     self.worker = employ(self.model, self.optimizer, self.world, device, shard, lambda model: make_optimizer(self.config.optimizer, model, self.config.weight_decay))
 
 # %% ../nbs/34_training.ipynb #8c61fcaa
@@ -489,6 +528,9 @@ def train_epoch(
     def after_update(loss, tokens, state):
         now.updates += 1; now.loss += loss * tokens; now.tokens += tokens
         if run.mean: run.mean.update_parameters(run.model)
+        if config.average_every and state.step % config.average_every == 0:
+            worker.gather()
+            run.keep_weights()
         stop = world.sum(len(asked))[0]
         if stop or config.save_every and state.step % config.save_every == 0:
             now.seconds = begin.seconds + perf_counter() - start
@@ -556,7 +598,7 @@ def rate_of(
 
 # %% ../nbs/34_training.ipynb #e65e33fe
 def fit(
-    model:nn.Module,           # Trained in place; ends as the mean of the last epochs, in eval mode
+    model:nn.Module,           # Trained in place; ends as the mean of its last sets of weights, in eval mode
     train:TokenBatches,        # Training pairs
     valid:TokenBatches|None=None, # Validation pairs: watched, never trained on
     config:TrainingConfig=TrainingConfig(), # How to train; each update seeds torch's generator
@@ -585,9 +627,11 @@ def fit(
             while not run.done:
                 row = train_epoch(run, train, valid, schedule, device, bar, asked)
                 run.worker.gather()
-                run.remember(); run.save()
+                if not config.average_every: run.remember()
+                run.save()
                 if on_epoch and world.first: on_epoch(row)
         if asked: raise Stopped(asked, out is not None) # after the last update
     _settle(model, device)
+    if not run.recent: run.remember() # no update so far was one of those to remember
     average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent).eval()
     return run.history

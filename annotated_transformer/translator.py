@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'Translator', 'bpe_dropout_pairs', 'training_batches',
-           'stored_batches', 'Candidate', 'check_processes', 'forked', 'rounded', 'PackedLinear', 'packing_pays',
-           'check_outputs', 'check_place', 'model_card', 'read_config']
+           'stored_batches', 'Candidate', 'positions_end', 'check_processes', 'forked', 'check_single', 'rounded',
+           'PackedLinear', 'packing_pays', 'check_outputs', 'check_place', 'model_card', 'read_config']
 
 # %% ../nbs/42_translator.ipynb #c23160ad
 import copy
@@ -280,6 +280,12 @@ def allied(self:Translator,
         if torch.device(other.device) != torch.device(self.device): raise ValueError(f"together[{n}] is on {other.device}, this one on {self.device}: load both on one device.")
     return [self.model, *(other.model for other in others)]
 
+def positions_end(
+    models:Sequence[nn.Module], # `EncoderDecoder`s that write together
+)->float:                       # Tokens, the start symbol included; infinity where positions are computed
+    "Where the first of the learned positions stop."
+    return min(getattr(model.tgt_embed[1], "max_len", math.inf) for model in models)
+
 # %% ../nbs/42_translator.ipynb #297e9dbe
 @patch
 def translate(self:Translator,
@@ -378,9 +384,10 @@ def _answers(self:Translator, texts, batch_tokens, extra, answer, processes, mod
     if processes > 1 and any(getattr(part, "record", None) for model in models for part in model.modules()): raise ValueError(f"processes={processes}, but record_attention sees what happens in this one only: leave it at 1.")
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
         raise TypeError(f"texts is a {type(texts).__name__}: give a string, or an iterable of strings.")
-    self._decode([], [], extra, answer) # nothing, which is enough for a wrong wish to be told
+    end = positions_end(models)
+    self._decode([], [], extra, end, answer) # nothing, which is enough for a wrong wish to be told
     one = isinstance(texts, str)
-    return self._in_order(enumerate([texts] if one else texts), batch_tokens, partial(self._decode, extra=extra, answer=answer), 1 if one else processes)
+    return self._in_order(enumerate([texts] if one else texts), batch_tokens, partial(self._decode, extra=extra, end=end, answer=answer), 1 if one else processes)
 
 @patch
 def _in_order(self:Translator, numbered, batch_tokens, decode, processes):
@@ -418,20 +425,19 @@ def _read(self:Translator, numbered):
     return ids, None
 
 @patch
-def _source(self:Translator, n, text):
+def _source(self:Translator, n, text, name="texts"):
     "Ids of text number n, no more than the model should bear."
-    if not isinstance(text, str): raise TypeError(f"texts[{n}] is {shown(text)}, a {type(text).__name__}: give strings.")
+    if not isinstance(text, str): raise TypeError(f"{name}[{n}] is {shown(text)}, a {type(text).__name__}: give strings.")
     ids = self.src_tokenizer.encode(text) if text.strip() else []
     if len(ids) > self.max_source:
-        said = f"texts[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were read: cut it into sentences."
+        said = f"{name}[{n}] has {len(ids):,} tokens, and only the first {self.max_source} were read: cut it into sentences."
         warnings.warn_explicit(said, UserWarning, __name__, 1, registry={}) # said each time: by default Python says the same only once
     return ids[:self.max_source]
 
 @patch
-def _decode(self:Translator, ids, numbers, extra, answer):
+def _decode(self:Translator, ids, numbers, extra, end, answer):
     "Candidates for rows of source ids, decoded together."
     src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
-    end = getattr(self.model.tgt_embed[1], "max_len", math.inf) # where learned positions stop
     limits = src.new_tensor([min(1 + len(row) + extra, end) for row in ids])
     found = answer(src, padding_mask(src, PAD), limits, numbers)
     texts = iter(self.tgt_tokenizer.decode_batch([row[:limit] for rows, limit in zip(found, limits.tolist()) for row, _ in rows]))
@@ -470,8 +476,15 @@ def evaluate(self:Translator,
     **how,                           # More of `translate`
 )->Scores:                           # BLEU, exact matches, signature
     "Translate the sources and compare with the references."
+    check_single(how)
     pairs = check_pairs(pairs)
     return score(list(self.translate((s for s, _ in pairs), beam=beam, alpha=alpha, **how)), [r for _, r in pairs], lowercase)
+
+def check_single(
+    how:dict, # Wishes for `translate`
+)->None:
+    "Refuse several answers to a text where one is to be judged."
+    if how.get("n_best") is not None: raise ValueError(f"n_best={shown(how['n_best'])} has no part in a score, which takes one answer to each text: leave it out.")
 
 # %% ../nbs/42_translator.ipynb #c71b52e8
 @patch
@@ -483,7 +496,7 @@ def score(self:Translator,
     "How likely the model finds each target, given its source."
     check_number("batch_tokens", batch_tokens, 1, whole=True)
     models, pairs = self.allied(together), check_pairs(pairs)
-    ids = self._scored_ids(pairs)
+    ids = self._scored_ids(pairs, models)
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
         src, tgt = (pad_rows(side, PAD).to(self.device) for side in zip(*(([*ids[i][0], EOS], [BOS, *ids[i][1], EOS]) for i in rows)))
@@ -491,17 +504,18 @@ def score(self:Translator,
     return out
 
 @patch
-def _scored_ids(self:Translator, pairs):
+def _scored_ids(self:Translator, pairs, models):
     "Ids of sources, cut as for translation, and of the targets that are given."
-    return [(self._source(n, s), self.check_target(n, self.tgt_tokenizer.encode(t))) for n, (s, t) in enumerate(pairs)]
+    return [(self._source(n, s, "pairs"), self.check_target(n, self.tgt_tokenizer.encode(t), models)) for n, (s, t) in enumerate(pairs)]
 
 @patch
 def check_target(self:Translator,
     n:int,         # Number of its pair, for the message
     ids:list[int], # Of a translation that is given
+    models:Sequence[nn.Module], # Who is to say how likely it is
 )->list[int]:      # The same
-    "Refuse a translation that is longer than the model can bear."
-    most = min(8 * self.max_source, getattr(self.model.tgt_embed[1], "max_len", math.inf) - 1) # where learned positions end; the start symbol takes one
+    "Refuse a translation that is longer than a model can bear."
+    most = min(8 * self.max_source, positions_end(models) - 1) # the start symbol takes one
     if len(ids) > most: raise ValueError(f"pairs[{n}] has a target of {len(ids):,} tokens, more than {most:,}: cut it into sentences.")
     return ids
 
@@ -541,7 +555,7 @@ class PackedLinear(nn.Linear):
 def packing_pays(
     dtype:torch.dtype,     # Of a matrix of weights
     shape:tuple[int, int], # And its shape
-    threads:int|None=None, # That torch computes with: for another number, another race
+    threads:int|None=None, # That torch computes with when the matrix is first used
 )->bool:                   # At least a tenth faster?
     "Race the usual product against oneDNN's order, with 32 rows, as a step of writing has them; once for each shape."
     with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
@@ -700,5 +714,5 @@ RECIPES |= {
     "multi30k/small": RECIPES["multi30k"],
     "multi30k/tiny": (preset("tiny", tie="all", inner_dropout=0.), TrainingConfig(epochs=100, factor=2.5, warmup=2000, average_last=10), 8000),
     "iwslt14": (TransformerConfig(6, 512, 1024, 4, dropout=.3, tie="all"), TrainingConfig(epochs=50, schedule="inverse_sqrt", peak=5e-4, warmup=4000), 10_000),
-    "wmt14": (preset("base", tie="all"), TrainingConfig(epochs=20, max_tokens=25_000, warmup=4000), 37_000),
-    "wmt14/big": (preset("big", tie="all"), TrainingConfig(epochs=60, max_tokens=25_000, warmup=4000, average_last=20), 37_000)}
+    "wmt14": (preset("base", tie="all"), TrainingConfig(epochs=20, max_tokens=25_000, warmup=4000, average_every=1400), 37_000),
+    "wmt14/big": (preset("big", tie="all"), TrainingConfig(epochs=60, max_tokens=25_000, warmup=4000, average_last=20, average_every=600), 37_000)}

@@ -117,7 +117,7 @@ def training_speed(
     "The arithmetic rate of a training and its share of this machine's own peak."
     if not isinstance(train, TokenBatches): raise TypeError(f"train is a {type(train).__name__}: give the TokenBatches that fit had.")
     check_number("passes", passes, low=1, whole=True)
-    try: rate = median(row["tokens_per_s"] for row in history)
+    try: rate = median(float(row["tokens_per_s"]) for row in history)
     except (TypeError, KeyError, ValueError): raise ValueError(f"history={shown(history)} has no epoch with tokens_per_s: give what fit returned.") from None
     flops = tokens = 0
     for rows in train.plan():
@@ -135,7 +135,7 @@ def headline(
     "An epoch in one line: both losses, perplexity, learning rate."
     if not isinstance(row, dict) or not {"epoch", "train_loss", "lr"} <= row.keys():
         raise ValueError(f"row={shown(row)} is not an epoch's row: give one of the dictionaries that fit returns.")
-    watched = f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}" if {"valid_nll", "valid_ppl"} <= row.keys() else ""
+    watched = f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}" if None not in (row.get("valid_nll"), row.get("valid_ppl")) else ""
     return f"epoch {row['epoch']}: loss {row['train_loss']:.3f}{watched}, learning rate {row['lr']:.1e}"
 
 # %% ../nbs/35_watching.ipynb #fb79763e
