@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CONTENDERS', 'RACES', 'greedy_uncached', 'famous_greedy', 'famous_beam', 'in_batches', 'our_greedy', 'upto_end',
            'our_beam', 'CEngine', 'marian_write', 'time_by_length', 'slope', 'race', 'standings', 'batchwise',
-           'contenders_here', 'twin_contenders', 'short_lines', 'own_memory', 'memory_curve', 'piped',
+           'contenders_here', 'twin_contenders', 'short_lines', 'peak_memory', 'memory_curve', 'piped',
            'stream_benchmark', 'growth', 'show_stream', 'setups', 'race_apart', 'each_at_its_best', 'engines_benchmark',
            'lengths_benchmark', 'twin_races', 'bench_decoding', 'show_engines']
 
@@ -300,21 +300,24 @@ def short_lines(
     few, dice = [*islice(some, pool)], Random(seed)
     for _ in range(n): yield dice.choice(few)
 
-def own_memory(
+def peak_memory(
     pid="self", # Number of a process
 )->float:       # Megabytes; 0 where the system does not say
-    "Memory that belongs to a process alone (`RssAnon`)."
-    try: status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    "The most that a process has held since this was last asked (`VmHWM`)."
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="utf-8") # sets the mark back
     except OSError: return 0.
-    return next((int(line.split()[1]) * 1024 / 1e6 for line in status.splitlines() if line.startswith("RssAnon")), 0.)
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in status.splitlines() if line.startswith("VmHWM")), 0.)
 
 def memory_curve(
     written:Iterable,            # What a process writes, answer by answer
     every:Callable[[int], bool], # Is the memory noted after so many?
     pid="self",                  # The process
 )->dict[int, float]:             # Answers -> megabytes
-    "How much memory is held after so many answers."
-    return {n: round(own_memory(pid), 1) for n, _ in enumerate(written, 1) if every(n)}
+    "How much memory was held at most, from one note to the next."
+    peak_memory(pid) # what came before does not count
+    return {n: round(peak_memory(pid), 1) for n, _ in enumerate(written, 1) if every(n)}
 
 # %% ../nbs/97_engines.ipynb #ab96dd1c
 def piped(
@@ -334,7 +337,7 @@ def stream_benchmark(
     lines:int=1_000_000,    # To translate
     seed:int=0,             # Of the lines
     ways:Iterable[str]=("translate", "at-translate"), # Which of the two
-)->dict:                    # Hardware, lines and seconds; of each way lines -> megabytes
+)->dict:                    # Hardware, lines and seconds; of each way lines -> megabytes at most since the note before
     "Follow the memory while a stream of lines is translated."
     for way in (ways := [*ways]): check_choice("way", way, ("translate", "at-translate"))
     record = dict(hardware=hardware("cpu"), model=model, lines=lines, seed=seed, seconds={}, megabytes={})
@@ -351,10 +354,10 @@ def stream_benchmark(
 def growth(
     megabytes:dict[int, float], # Lines -> megabytes
     settled:int=10_000,         # Lines after which nothing should grow any more
-)->float:                       # 1: not at all; nan: the lines are too few to say
-    "Highest memory after `settled` lines, as a multiple of the highest before."
+)->float:                       # 1: not at all; nan: the lines are too few, or the system does not say
+    "Highest peak after `settled` lines, as a multiple of the highest before."
     before, after = ([m for n, m in megabytes.items() if (int(n) <= settled) == early] for early in (True, False))
-    return max(after) / max(before) if before and after else math.nan
+    return max(after) / max(before) if after and any(before) else math.nan
 
 def show_stream(
     record:dict, # What `stream_benchmark` returned
@@ -362,7 +365,7 @@ def show_stream(
     "Print the verdict."
     print(record["hardware"])
     for way, megabytes in record["megabytes"].items():
-        most = f"{max(megabytes.values()):.0f} MB at most" if megabytes else "too few to follow the memory"
+        most = f"{max(megabytes.values()):.0f} MB at most" if any(megabytes.values()) else "too few to follow the memory, or a system that does not tell it"
         grown = f", {times:.3f} times the most within 10,000 lines" if not math.isnan(times := growth(megabytes)) else ""
         print(f"{way}: {record['lines']:,} lines in {record['seconds'][way]:,} s, {most}{grown}")
 
