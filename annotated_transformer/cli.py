@@ -26,6 +26,7 @@ from functools import partial
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated
 
 import torch
@@ -275,7 +276,8 @@ def check_record(
     "Refuse a place that cannot be written to, or holds anything but an earlier record of the command."
     path = Path(path)
     if path.is_dir() or not path.parent.is_dir(): raise FileNotFoundError(f"{option}={str(path)!r} is no place for a file: give a name in a folder that is there.")
-    if not os.access(path if path.exists() else path.parent, os.W_OK): raise PermissionError(f"{option}={str(path)!r} cannot be written: give a name in another folder.")
+    try: (open(path, "r+b") if path.exists() else TemporaryFile(dir=path.parent)).close() # what os.access says need not be so
+    except OSError: raise PermissionError(f"{option}={str(path)!r} cannot be written: give a name in another folder.") from None
     if not path.exists(): return path
     try: known = json.loads(path.read_text(encoding="utf-8"))["command"].split()[:1] == [command]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError): known = False

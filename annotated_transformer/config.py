@@ -162,7 +162,7 @@ class TrainingConfig:
         check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
         if self.peak is not None and self.factor != 1: raise ValueError(f"factor={self.factor} has no part where peak={self.peak} is given: leave one of them out.")
         if self.schedule == "noam" and self.peak is not None: raise ValueError(f"peak={self.peak} has no place in schedule='noam', whose peak follows from the width: choose 'inverse_sqrt', or change factor.")
-        if self.ema and self.average_every: raise ValueError(f"average_every={self.average_every} has no part where a running mean is kept (ema={self.ema}): leave one of them out.")
+        if self.ema and self.average_every: raise ValueError(f"average_every={self.average_every} has no part where a running mean is kept (ema={self.ema}): leave one of them out, or set average_every=0.")
         if self.optimizer == "adam" and self.weight_decay: raise ValueError(f"weight_decay={self.weight_decay} is not for optimizer='adam': choose 'adamw'.")
 
 # %% ../nbs/00_config.ipynb #71a4ca3e

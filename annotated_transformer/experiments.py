@@ -16,7 +16,7 @@ from statistics import mean, stdev
 from fastcore.script import call_parse
 
 from .cli import check_record, command_line, load_models, plain_errors, recipe
-from .config import check_choice, check_number
+from .config import TrainingConfig, TransformerConfig, check_choice, check_number
 from .corpora import load_corpus, pairs_digest
 from .evaluation import bleu_forms, bootstrap_interval, paired_bootstrap, score
 from .training import hardware
@@ -71,7 +71,8 @@ def one_training(
         try: kept = json.loads(done.read_text(encoding="utf-8"))
         except (ValueError, RecursionError): kept = None
         if not isinstance(kept, dict) or not isinstance(kept.get("of"), dict): raise ValueError(f"{done} is damaged: remove it, and the training goes on from its checkpoints.")
-        other = [name for name in facts if kept["of"].get(name) != facts[name]]
+        old = {name: asdict(kind()) | found if isinstance(found := kept["of"].get(name), dict) else None for name, kind in (("model", TransformerConfig), ("training", TrainingConfig))}
+        other = [name for name in facts if (kept["of"] | old).get(name) != facts[name]] # an older version had no choice where it noted none
         if other: raise ValueError(f"{out} holds a training with another {' and '.join(other)}: choose another out.")
         return kept
     how = dict(out=Path(out)/"run", resume=True, progress=False, device=device)

@@ -196,6 +196,8 @@ def linear_smoothed_cross_entropy(
     cost:Callable|None=None, # Scores, labels, padding, ε -> sum and gradient; None: `cost_and_gradient`
 )->Tensor:               # Sum over the N tokens, nats
     "`smoothed_cross_entropy` of `F.linear(x, weight, bias)`, without ever holding all of its scores."
+    for name, given in dict(x=x, weight=weight).items():
+        if not isinstance(given, Tensor): raise TypeError(f"{name} is a {type(given).__name__}: give a tensor.")
     if isinstance(target, Tensor) and (x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape):
         raise ValueError(f"x has shape {tuple(x.shape)}, weight {tuple(weight.shape)}, target {tuple(target.shape)}: give (N, D), (V, D) and N labels.")
     V = len(weight)

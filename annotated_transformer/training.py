@@ -411,12 +411,13 @@ def resume(self:Run):
 def recall(self:Run,
     newest, # The checkpoint that the run goes on from
 ):
-    "Remember the weights that were kept inside epochs, back to the first that is missing or damaged."
-    every, most, kept = self.config.average_every, self.config.average_last, deque()
+    "Remember the weights that were kept inside epochs, but those that are missing or damaged."
+    every, most, kept, lost = self.config.average_every, self.config.average_last, deque(), deque()
     last = max(map(_number, epoch_folders(self.out, "update")), default=self.state.step) # later ones are on their way again
     for step in range(self.state.step // every * every, max(0, last - most * every), -every):
         try: kept.appendleft(check_manifest(self.out/f"update-{step:07}"))
-        except (ValueError, OSError) as e: warnings.warn(f"The final mean begins after update {step}: {e}", stacklevel=2); break
+        except (ValueError, OSError): lost.appendleft(f"{step:,}")
+    if lost: warnings.warn(f"{self.out}: the weights after update {', '.join(lost)} are missing or damaged, and no part of the final mean.", stacklevel=2)
     self.recent.clear()
     for folder in kept: load_weights(self.model, folder/"model.safetensors"); self.remember()
     load_weights(self.model, newest/"model.safetensors")

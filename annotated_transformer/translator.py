@@ -494,8 +494,9 @@ def score(self:Translator,
     together:Sequence=(),            # Translators with the same vocabulary that are asked as well: an ensemble
 )->list[float]:                      # One log-probability for each pair, nats
     "How likely the model finds each target, given its source."
+    pairs = check_pairs(pairs)
     check_number("batch_tokens", batch_tokens, 1, whole=True)
-    models, pairs = self.allied(together), check_pairs(pairs)
+    models = self.allied(together)
     ids = self._scored_ids(pairs, models)
     sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
     for rows in token_batches(sizes, max(batch_tokens, *map(max, sizes))):
