@@ -71,8 +71,9 @@ def one_training(
         try: kept = json.loads(done.read_text(encoding="utf-8"))
         except (ValueError, RecursionError): kept = None
         if not isinstance(kept, dict) or not isinstance(kept.get("of"), dict): raise ValueError(f"{done} is damaged: remove it, and the training goes on from its checkpoints.")
-        old = {name: asdict(kind()) | found if isinstance(found := kept["of"].get(name), dict) else None for name, kind in (("model", TransformerConfig), ("training", TrainingConfig))}
-        other = [name for name in facts if (kept["of"] | old).get(name) != facts[name]] # an older version had no choice where it noted none
+        defaults = dict(model=asdict(TransformerConfig()), training=asdict(TrainingConfig())) # an older version had no choice where it noted none
+        noted = {name: defaults.get(name, {}) | one if isinstance(one, dict) else one for name, one in kept["of"].items()}
+        other = [name for name in facts if noted.get(name) != facts[name]]
         if other: raise ValueError(f"{out} holds a training with another {' and '.join(other)}: choose another out.")
         return kept
     how = dict(out=Path(out)/"run", resume=True, progress=False, device=device)

@@ -196,8 +196,7 @@ def linear_smoothed_cross_entropy(
     cost:Callable|None=None, # Scores, labels, padding, ε -> sum and gradient; None: `cost_and_gradient`
 )->Tensor:               # Sum over the N tokens, nats
     "`smoothed_cross_entropy` of `F.linear(x, weight, bias)`, without ever holding all of its scores."
-    for name, given in dict(x=x, weight=weight).items():
-        if not isinstance(given, Tensor): raise TypeError(f"{name} is a {type(given).__name__}: give a tensor.")
+    _check_tensors(x=x, weight=weight)
     if isinstance(target, Tensor) and (x.dim() != 2 or weight.dim() != 2 or x.shape[1:] != weight.shape[1:] or x.shape[:1] != target.shape):
         raise ValueError(f"x has shape {tuple(x.shape)}, weight {tuple(weight.shape)}, target {tuple(target.shape)}: give (N, D), (V, D) and N labels.")
     V = len(weight)
@@ -207,6 +206,10 @@ def linear_smoothed_cross_entropy(
     target, rows = check_labels(target, V), rows or 2 * max(1, 2**22 // V)
     cost = partial(cost or cost_and_gradient, padding_idx=padding_idx, smoothing=smoothing)
     return ChunkedCrossEntropy.apply(x, weight, bias, target, cost, rows, torch.is_grad_enabled())
+
+def _check_tensors(**given):
+    for name, one in given.items():
+        if not isinstance(one, Tensor): raise TypeError(f"{name} is a {type(one).__name__}: give a tensor.")
 
 # %% ../nbs/30_loss.ipynb #0657dfe7
 class SimpleLossCompute:
@@ -229,8 +232,7 @@ class SimpleLossCompute:
         return total.detach(), total / max(norm, 1) # nothing but padding: 0, not 0/0
 
 def _check_pair(x, y):
-    for name, given in dict(x=x, y=y).items():
-        if not isinstance(given, Tensor): raise TypeError(f"{name} is a {type(given).__name__}: give a tensor.")
+    _check_tensors(x=x, y=y)
     if y.shape != x.shape[:-1]: raise ValueError(f"x has shape {tuple(x.shape)}, y {tuple(y.shape)}: give hidden states (B, T, D) and labels (B, T).")
 
 # %% ../nbs/30_loss.ipynb #a1e25a58
