@@ -76,7 +76,7 @@ notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothin
 	git diff --stat --exit-code -- nbs
 
 exercises: .venv/installed-dev ## nbs/80_exercises.ipynb from nbs/81_solutions.ipynb
-	$(BIN)/python -W ignore -c "from annotated_transformer.tutor import write_exercises; write_exercises()"
+	$(BIN)/python -W ignore -c "from annotated_transformer.lab.tutor import write_exercises; write_exercises()"
 	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace 80_exercises.ipynb
 	$(BIN)/nbdev_clean --fname nbs/80_exercises.ipynb
 

@@ -34,20 +34,21 @@ def generated(command, remedy, *places):
         return out if code else bad and f'{bad}: {remedy}'
 
 def clean(): return generated([BIN/'nbdev_clean'], 'unclean, run nbdev_clean', (NBS, '*.ipynb'))
-def exported(): return generated([BIN/'nbdev_export'], 'not what the notebooks export, run nbdev_export', (PACKAGE, '*.py'))
+def exported(): return generated([BIN/'nbdev_export'], 'not what the notebooks export, run nbdev_export', (PACKAGE, '**/*.py'))
 def readme(): return generated([sys.executable, '-W', 'ignore', '.ci/readme.py'], 'not what nbs/index.ipynb says, run make readme', ('.', 'README.md'), (f'{NBS}/images', '*.png'))
 
 ALONE = '''
 import os, sys, torch, fastcore.all
 from pathlib import Path
 before, allowed = set(sys.modules), {"torch", "fastcore", "annotated_transformer", *sys.stdlib_module_names}
-for path in sorted(Path("annotated_transformer").glob("*.py")):
+for path in sorted(Path("annotated_transformer").rglob("*.py")):
+    name = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
     if os.fork() == 0:
         try:
-            __import__(f"annotated_transformer.{path.stem}")
+            __import__(name)
             new = {name.split(".")[0] for name in set(sys.modules) - before} - allowed
-            if new: print(f"{path.stem} imports {sorted(new)}: import them where they are used")
-        except BaseException as e: print(f"{path.stem} cannot be imported alone: {e!r}")
+            if new: print(f"{name} imports {sorted(new)}: import them where they are used")
+        except BaseException as e: print(f"{name} cannot be imported alone: {e!r}")
         sys.stdout.flush(); os._exit(0)
     os.wait()
 '''

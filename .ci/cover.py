@@ -18,10 +18,10 @@ def main():
     notebooks = [path for path in sorted((ROOT/'nbs').glob('*.ipynb'), reverse=True) if not path.name.startswith('91_')]
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp)/'found.json'
-        command = [sys.executable, '-m', *SLIPCOVER, out, '-m', 'annotated_transformer.proof', *notebooks, '--workers', os.environ.get('WORKERS', '2')]
+        command = [sys.executable, '-m', *SLIPCOVER, out, '-m', 'annotated_transformer.lab.proof', *notebooks, '--workers', os.environ.get('WORKERS', '2')]
         failed = subprocess.run([str(word) for word in command], cwd=ROOT, env=os.environ | dict(OMP_NUM_THREADS='1')).returncode # the notebooks share the cores
         found = json.loads(out.read_text())
-    modules = {Path(name).stem: part(file['summary']) for name, file in sorted(found['files'].items())}
+    modules = {'.'.join(Path(name).relative_to('annotated_transformer').with_suffix('').parts): part(file['summary']) for name, file in sorted(found['files'].items())}
     total = part(found['summary'])
     for name, p in (modules | dict(total=total)).items(): print(f"{name:18} {p['lines']:5} lines, {p['lines'] - p['lines_run']:3} not run, {p['branches']:5} branches, {p['branches'] - p['branches_run']:3} not taken")
     if (share := (total['lines_run'] + total['branches_run']) / (total['lines'] + total['branches'])) < LEAST: failed = f'{share:.1%} of lines and branches are reached, not {LEAST:.0%}'

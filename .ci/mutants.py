@@ -21,11 +21,11 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-from annotated_transformer.proof import _import_common, _install, prove_apart, rooms
+from annotated_transformer.lab.proof import _import_common, _install, prove_apart, rooms
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS, RECORD = ROOT/'runs/mutants', ROOT/'nbs/results/mutants.json'
-MODULES = ('masks', 'attention', 'layers', 'loss', 'batching', 'decoding')
+MODULES = ('masks', 'attention', 'layers', 'engine.losses', 'data.batching', 'inference.decoding')
 
 def mutants(source):
     "Every mutant that is a program and differs in more than annotations, as (operator, occurrence, code)."
@@ -59,7 +59,7 @@ def prepare(module, code):
     _install(module, code, 'annotated_transformer')
 
 def judge(module, sample):
-    source = (ROOT/f'annotated_transformer/{module}.py').read_text()
+    source = (ROOT/f'annotated_transformer/{module.replace(".", "/")}.py').read_text()
     path, room = RUNS/f'{module}.jsonl', rooms(module, ROOT/'nbs')[0]
     known = {(m['operator'], m['before'], m['after']) for m in read(path)}
     start = monotonic()
@@ -81,7 +81,7 @@ def read(path): return [json.loads(line) for line in path.read_text().splitlines
 
 def record(modules):
     reasons = {(s['module'], s['before'], s['after']): s['reason'] for s in json.loads(RECORD.read_text())['survivors']} if RECORD.exists() else {}
-    text = lambda module: ' '.join((ROOT/f'annotated_transformer/{module}.py').read_text().split())
+    text = lambda module: ' '.join((ROOT/f'annotated_transformer/{module.replace(".", "/")}.py').read_text().split())
     rows = {module: [m for m in read(RUNS/f'{module}.jsonl') if m['before'] in source] for module in modules for source in [text(module)]} # of the code as it is
     counts = {module: dict(mutants=found[-1]['of'], tried=len(found), killed=sum(m['fate'] == 'killed' for m in found), stillborn=sum(m['fate'] == 'stillborn' for m in found)) for module, found in rows.items()}
     survivors = [dict(module=module, before=m['before'], after=m['after'], reason=reasons.get((module, m['before'], m['after']), '')) for module, found in rows.items() for m in found if m['fate'] == 'survived']

@@ -11,7 +11,7 @@
     python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
-    python .ci/soak.py quick              # all of them in short, keeps no figures; the short form of store and start is shards, that of race is in 33_distributed
+    python .ci/soak.py quick              # all of them in short, keeps no figures; the short form of store and start is shards, that of race is in 32_distributed
 
 The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
 import argparse
@@ -64,13 +64,13 @@ DAMAGE = ('Surprise', 'small', 'room', 'model', 'room_path', 'trace', 'bomb', 'r
 
 def damage(n, seed, work, minutes):
     "`withstands` of the page ends at the first damage that is not refused by name, runs anything, or is not followed by the use of the checkpoint before it"
-    page = from_page('32_checkpoints', *DAMAGE)
+    page = from_page('31_checkpoints', *DAMAGE)
     sys.addaudithook(page['note_act'])
     kinds = page['withstand_all'](n, seed, work)
     return dict(damages=n, refused=sum(kinds.values()), executed=len(page['acts']), previous_used=page['previous_used'][0], kinds=kinds)
 
 def full(n, seed, work, minutes):
-    return from_page('32_checkpoints', 'FULL_DISK', 'full_disk')['full_disk'](n, work/'run') | dict(saves=2 * n)
+    return from_page('31_checkpoints', 'FULL_DISK', 'full_disk')['full_disk'](n, work/'run') | dict(saves=2 * n)
 
 # ---- trainings that are stopped
 
@@ -87,13 +87,13 @@ def litter(folder):
 def train_in(folder, epochs=3):
     "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
     import torch
-    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.train.checkpoints import sha256
     from annotated_transformer.config import TrainingConfig, TransformerConfig
-    from annotated_transformer.pocket import pocket_pairs
-    from annotated_transformer.translator import Translator
+    from annotated_transformer.data.pocket import pocket_pairs
+    from annotated_transformer.inference.translator import Translator
     torch.set_num_threads(1)
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
-    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup=10, average_last=2, save_every=2)
+    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup_steps=10, average_checkpoints=2, save_every=2)
     translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
     return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
 
@@ -140,12 +140,12 @@ def in_child(work):
 def crash(n, seed, work, minutes):
     "n is the distance between the points: 1 is every call; the calls of one save, and of a swap with an older one, are all there anyway"
     import annotated_transformer.all # once, in the parent: a child is there at once
-    import annotated_transformer.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
+    import annotated_transformer.inference.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
     digest = lambda folder: in_child(lambda note: os.write(note, train_in(folder).encode()))
     status, target = digest(fresh(work/'whole'))
     if status: sys.exit(f'the training itself fails: {target}')
     failed, events = [], Counter()
-    watched = from_page('32_checkpoints', 'FILE_EVENTS')['FILE_EVENTS']
+    watched = from_page('31_checkpoints', 'FILE_EVENTS')['FILE_EVENTS']
     folder = fresh(work/'cut')
     def noted(note): end_before(None, folder, note, watched); train_in(folder)
     status, calls = in_child(noted)
@@ -169,12 +169,12 @@ def crash(n, seed, work, minutes):
 # ---- and killed, as commands
 
 def pocket_file(path):
-    from annotated_transformer.pocket import pocket_pairs
+    from annotated_transformer.data.pocket import pocket_pairs
     path.write_text(''.join(f'{p.src}\t{p.tgt}\n' for p in pocket_pairs(600, seed=7)))
     return path
 
 def at_train(data, out, resume, processes=1):
-    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_last=3 save_every=7 accum_iter=2'
+    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_checkpoints=3 save_every=7 accum_iter=2'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
     launch = [sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', processes, '--max-restarts', 9, '--rdzv-backend', 'c10d', '--rdzv-endpoint', 'localhost:0', '--no-python'] if processes > 1 else []
     return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'))
@@ -186,7 +186,7 @@ def finished(process):
 
 def newest(folder):
     "Number of the last whole checkpoint of a training"
-    from annotated_transformer.checkpoints import checkpoints
+    from annotated_transformer.train.checkpoints import checkpoints
     return max((int(p.name[6:]) for p in checkpoints(folder/'model-training')), default=0) if (folder/'model-training').is_dir() else 0
 
 def phase(folder, began):
@@ -227,7 +227,7 @@ def strike_in_save(process, writers, folder, number, strike):
 
 def killed_run(number, data, folder, target, dice, length):
     "Kill one training at least once, the first time in a save in a third of the runs, and let it end; what has to be true of it"
-    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.train.checkpoints import sha256
     phases, lost = [], 0
     while True:
         process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
@@ -247,7 +247,7 @@ def killed_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
-    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.train.checkpoints import sha256
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
@@ -279,7 +279,7 @@ def children(pid):
 def bereaved_run(number, data, folder, target, dice, length):
     """Kill one of two processes, whom the launcher starts anew: in a save, or at a random moment and again in a third of the runs.
     Or kill both and the launcher, as when a machine is lost, and give the command again"""
-    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.train.checkpoints import sha256
     process, phases, lost, given_up, began = at_train(data, folder/'model', True, 2), [], 0, threading.Event(), time.time()
     def struck(pid, kill):
         nonlocal lost, began
@@ -313,7 +313,7 @@ def bereaved_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
-    from annotated_transformer.checkpoints import sha256
+    from annotated_transformer.train.checkpoints import sha256
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', True, 2))
@@ -322,12 +322,12 @@ def rank(n, seed, work, minutes):
     return judged(runs)
 
 def race(n, seed, work, minutes):
-    "The cells of 33_distributed that measure, and keep results/distributed.json"
+    "The cells of 32_distributed that measure, and keep results/distributed.json"
     record, threads = ROOT/'nbs/results/distributed.json', os.environ.pop('OMP_NUM_THREADS')
     before = record.stat().st_mtime_ns
-    done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/33_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
+    done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/32_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
     os.environ['OMP_NUM_THREADS'] = threads
-    if done.returncode or record.stat().st_mtime_ns == before: sys.exit(f'33_distributed failed, or measured nothing: {(done.stdout + done.stderr)[-2000:]}')
+    if done.returncode or record.stat().st_mtime_ns == before: sys.exit(f'32_distributed failed, or measured nothing: {(done.stdout + done.stderr)[-2000:]}')
     found = json.loads(record.read_text())
     return dict(ratio=found['ratio'], communication=found['communication'], failed=[] if found['ratio'] >= 1 else [f"two processes reach {found['ratio']} of one"])
 
@@ -359,7 +359,7 @@ def to_be_stored(n, seed, work):
 
 def followed(data, store, out, work, epochs):
     "So many epochs of at-train from a store, or with none the first 5 seconds of one: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
-    how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_last=1 save_every=5 precision=fp32'
+    how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_checkpoints=1 save_every=5 precision=fp32'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', epochs or 1, '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
     began, first, held, training, asked = time.time(), None, [], out.with_name(f'{out.name}-training'), False
     said = tempfile.TemporaryFile('w+')
@@ -400,7 +400,7 @@ def start(n, seed, work, minutes):
 def walk_through(n, seed, folder, shard):
     "One epoch of batches from n stored pairs: the memory it takes, beside the bytes of the store"
     import numpy as np
-    from annotated_transformer.shards import ShardedBatches, store_pairs
+    from annotated_transformer.data.shards import ShardedBatches, store_pairs
     def made_up():
         for number in range(0, n, shard):
             dice = np.random.default_rng([seed, number])
@@ -458,14 +458,14 @@ def texts(n, seed, work):
     with in_time(120): return Counter(answered=page['fuzz_texts'](n, seed, page['WordTokenizer'].train(german, 'de'), page['SubwordTokenizer'].train(german + english, 500))['lists'])
 
 def files(n, seed, work):
-    with in_time(120): return from_page('22_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
+    with in_time(120): return from_page('23_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
 
 def settings(n, seed, work):
     from dataclasses import fields
     from hypothesis import strategies as st
-    from annotated_transformer.cli import read_settings
+    from annotated_transformer.inference.commands import read_settings
     from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
-    from annotated_transformer.translator import read_config
+    from annotated_transformer.inference.translator import read_config
     kinds = (TransformerConfig, TrainingConfig)
     names = [f.name for kind in kinds for f in fields(kind)]
     value = st.one_of(st.none(), st.booleans(), st.integers(), st.integers(-2, 600), st.floats(), st.floats(0, 1), st.text(max_size=8), st.sampled_from(['all', 'none', 'decoder', 'fp32', 'adam', 'cosine', 10**400, [], {}, [1]]))
@@ -565,13 +565,13 @@ def standing_now(folder):
 def loop(n, seed, work, minutes):
     import torch
     from annotated_transformer.config import TrainingConfig, TransformerConfig
-    from annotated_transformer.pocket import pocket_pairs
-    from annotated_transformer.translator import Translator
+    from annotated_transformer.data.pocket import pocket_pairs
+    from annotated_transformer.inference.translator import Translator
     torch.set_num_threads(1)
     pairs, folder, samples, began = [(p.src, p.tgt) for p in pocket_pairs(400, seed=seed)], fresh(work/'run'), [], time.time()
     while time.time() - began < 60 * minutes:
         if len(samples) % 10 == 0: shutil.rmtree(folder/'model-training', ignore_errors=True) # ten times two epochs, then a new run
-        how = TrainingConfig(epochs=2 * (len(samples) % 10 + 1), max_tokens=1000, warmup=40, average_last=3)
+        how = TrainingConfig(epochs=2 * (len(samples) % 10 + 1), max_tokens=1000, warmup_steps=40, average_checkpoints=3)
         translator = Translator.fit(pairs[:350], pairs[350:], TransformerConfig(N=1, d_model=64, d_ff=128, h=4, tie='all'), how, vocab_size=500, out=folder/'model-training', resume=True, device='cpu', progress=False)
         translator.save_pretrained(folder/'model')
         Translator.from_pretrained(folder/'model', 'cpu').evaluate(pairs[350:])
@@ -595,9 +595,9 @@ def run(part, n, seed, minutes, keep):
     began, used = time.time(), os.times()
     found = PARTS[part][0](n, seed, work.resolve(), minutes)
     after = os.times()
-    from annotated_transformer.training import hardware, made_with
+    from annotated_transformer.train.training import hardware, environment_info
     size = f' --minutes {minutes:g}' if part == 'loop' else '' if part == 'race' else f' --n {n}'
-    about = dict(command=f'python .ci/soak.py {part}{size} --seed {seed}', seed=seed, revision=made_with().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
+    about = dict(command=f'python .ci/soak.py {part}{size} --seed {seed}', seed=seed, revision=environment_info().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
     print(part, json.dumps(about | found, indent=1))
     if keep:
         kept = json.loads(RECORD.read_text()) if RECORD.exists() else {}

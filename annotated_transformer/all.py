@@ -4,27 +4,27 @@
 
 # %% auto #0
 __all__ = ['ABLATIONS', 'BASELINES', 'BOS', 'Batch', 'CEngine', 'CONTENDERS', 'CORPORA', 'COUNTING', 'Candidate', 'Cell',
-           'ChunkedCrossEntropy', 'Claim', 'Comparison', 'ConsistencyCompute', 'CrossEntropyCompute', 'Decoder',
-           'DecoderCache', 'DecoderLayer', 'Drawing', 'Dropout', 'DummyOptimizer', 'DummyScheduler', 'EOS', 'EXERCISES',
-           'Embeddings', 'Encoder', 'EncoderDecoder', 'EncoderLayer', 'Exercise', 'FATES', 'FINDINGS', 'FORMS',
-           'Figure', 'Filtered', 'Forced', 'Generator', 'HeadMaps', 'HubPairs', 'Hypothesis', 'IncrementalDecoder',
-           'JoinedCache', 'Judgement', 'KEY_PLACES', 'KVCache', 'LEDGER_CHECKS', 'LESSONS', 'LOOK', 'LabelSmoothing',
-           'LayerNorm', 'LearnedPositions', 'LibraryTransformer', 'MAX_LINE', 'MAX_MARKS', 'MULTI30K_FILES',
-           'MULTI30K_SPLITS', 'MULTI30K_URLS', 'Mark', 'MultiHeadedAttention', 'MuonAdamW', 'NoamOpt',
-           'NotebookVerdict', 'OKABE_ITO', 'OLD_WAYS', 'OPTIMIZERS', 'OnnxDecoder', 'OnnxEncoder', 'PAD',
-           'PAPER_TABLE_2', 'PAPER_TABLE_3', 'PAPER_TABLE_4', 'PARTS', 'POSITIONS', 'PRESETS', 'PRINTED_MILLIONS',
-           'PackedLinear', 'PeakMemory', 'PocketPair', 'PositionalEncoding', 'PositionwiseFeedForward', 'Progress',
-           'QUANTIZATIONS', 'RACES', 'RECIPES', 'Ratio', 'Recipe', 'Replicas', 'Ruling', 'Run', 'SCHEDULES', 'SPECIALS',
-           'STEPS', 'Scores', 'Sentence', 'ShardedBatches', 'ShardedPlan', 'Shards', 'SimpleLossCompute',
-           'SmoothedCrossEntropy', 'Speed', 'Stopped', 'StoredPairs', 'SublayerConnection', 'SubwordTokenizer',
-           'TABLE3_BASE', 'TABLE3_ROWS', 'TextTokenizer', 'TokenBatches', 'TokenTrace', 'TorchTransformer',
-           'TrainState', 'TrainingConfig', 'TransformerConfig', 'Translator', 'UNK', 'USER_ERRORS', 'VARIANTS',
-           'VEGA_LITE', 'Verdict', 'Vocab', 'WordTokenizer', 'Worker', 'Workload', 'World', 'ablate', 'ablation_plans',
-           'ablation_table', 'adam', 'adamw', 'additive_attention', 'aer_interval', 'alignment_error_rate',
-           'alignment_tables', 'all_of', 'announced_world', 'apply_bpe', 'architecture', 'as_bool_mask', 'as_nobody',
-           'as_text', 'as_vocab', 'attention', 'attention_cost', 'attention_of', 'attn_map', 'autocast', 'average',
-           'average_states', 'bar_chart', 'batchwise', 'beam_search', 'beam_trace', 'begun', 'bench', 'bench_decoding',
-           'benchmarks', 'best_device', 'best_links', 'blank_batch', 'bleu_counts', 'bleu_forms', 'bleu_of_counts',
+           'ChunkedCrossEntropy', 'Claim', 'Comparison', 'RDropLoss', 'CrossEntropyCompute', 'Decoder', 'DecoderCache',
+           'DecoderLayer', 'Drawing', 'Dropout', 'DummyOptimizer', 'DummyScheduler', 'EOS', 'EXERCISES', 'Embeddings',
+           'Encoder', 'EncoderDecoder', 'EncoderLayer', 'Exercise', 'FATES', 'FINDINGS', 'FORMS', 'Figure', 'Filtered',
+           'Forced', 'Generator', 'HeadMaps', 'HubPairs', 'Hypothesis', 'IncrementalDecoder', 'JoinedCache',
+           'Judgement', 'KEY_PLACES', 'KVCache', 'LEDGER_CHECKS', 'LESSONS', 'LOOK', 'LabelSmoothing', 'LayerNorm',
+           'LearnedPositions', 'LibraryTransformer', 'MAX_LINE', 'MAX_MARKS', 'MULTI30K_FILES', 'MULTI30K_SPLITS',
+           'MULTI30K_URLS', 'Mark', 'MultiHeadedAttention', 'MuonAdamW', 'NoamOpt', 'NotebookVerdict', 'OKABE_ITO',
+           'OLD_WAYS', 'OPTIMIZERS', 'OnnxDecoder', 'OnnxEncoder', 'PAD', 'PAPER_TABLE_2', 'PAPER_TABLE_3',
+           'PAPER_TABLE_4', 'PARTS', 'POSITIONS', 'PRESETS', 'PRINTED_MILLIONS', 'PackedLinear', 'PeakMemory',
+           'PocketPair', 'PositionalEncoding', 'PositionwiseFeedForward', 'Progress', 'QUANTIZATIONS', 'RACES',
+           'RECIPES', 'Ratio', 'Recipe', 'DDPWorker', 'Ruling', 'Run', 'SCHEDULES', 'SPECIALS', 'STEPS', 'Scores',
+           'Sentence', 'ShardedBatches', 'ShardedPlan', 'FSDPWorker', 'SimpleLossCompute', 'SmoothedCrossEntropy',
+           'Speed', 'Stopped', 'StoredPairs', 'SublayerConnection', 'SubwordTokenizer', 'TABLE3_BASE', 'TABLE3_ROWS',
+           'TextTokenizer', 'TokenBatches', 'TokenTrace', 'TorchTransformer', 'TrainState', 'TrainingConfig',
+           'TransformerConfig', 'Translator', 'UNK', 'USER_ERRORS', 'VARIANTS', 'VEGA_LITE', 'Verdict', 'Vocab',
+           'WordTokenizer', 'Worker', 'Workload', 'ProcessContext', 'ablate', 'ablation_plans', 'ablation_table',
+           'adam', 'adamw', 'additive_attention', 'aer_interval', 'alignment_error_rate', 'alignment_tables', 'all_of',
+           'announced_context', 'apply_bpe', 'architecture', 'as_bool_mask', 'as_nobody', 'as_text', 'as_vocab',
+           'attention', 'attention_cost', 'attention_of', 'attn_map', 'autocast', 'average', 'average_states',
+           'bar_chart', 'batchwise', 'beam_search', 'beam_trace', 'begun', 'bench', 'bench_decoding', 'benchmarks',
+           'best_device', 'best_links', 'dummy_batch', 'bleu_counts', 'bleu_forms', 'bleu_of_counts',
            'bootstrap_interval', 'bound_names', 'bpe_dropout_pairs', 'broadcast_mask', 'build_vocab_from_iterator',
            'byte_alphabet', 'challenge', 'character_error_rate', 'check', 'check_agreement', 'check_checkpoint',
            'check_choice', 'check_complete', 'check_data', 'check_fit', 'check_free', 'check_ids', 'check_known',
@@ -32,93 +32,94 @@ __all__ = ['ABLATIONS', 'BASELINES', 'BOS', 'Batch', 'CEngine', 'CONTENDERS', 'C
            'check_processes', 'check_ranking', 'check_record', 'check_replaceable', 'check_settings', 'check_single',
            'check_smoothing', 'checkpoints', 'clean_text', 'clones', 'code_of', 'collate', 'command_line',
            'common_vocabularies', 'compared', 'compile_benchmark', 'config_of', 'consensus', 'constant', 'contender',
-           'contenders', 'contenders_here', 'convolution_error', 'corpus_bleu', 'cosine', 'cost_and_gradient',
-           'count_by_formula', 'count_by_model', 'ctranslate2_spec', 'current_world', 'cutter', 'data_gen',
-           'dealt_batches', 'decided', 'detail_pairs', 'details_benchmark', 'detokenize', 'difference', 'direction',
+           'contenders', 'contenders_here', 'convolution_error', 'corpus_bleu', 'cosine', 'loss_and_gradient',
+           'count_by_formula', 'count_by_model', 'ctranslate2_spec', 'current_context', 'cutter', 'data_gen',
+           'split_batches', 'decided', 'detail_pairs', 'details_benchmark', 'detokenize', 'difference', 'direction',
            'disk_pairs', 'dot_product_variance', 'draw_beam', 'draw_model', 'each_at_its_best', 'edit_distance',
-           'employ', 'encode_pairs', 'engines_benchmark', 'epoch_folders', 'evaluate', 'evaluating', 'exact_search',
+           'wrap_model', 'encode_pairs', 'engines_benchmark', 'epoch_folders', 'evaluate', 'evaluating', 'exact_search',
            'exercise_notebook', 'famous_beam', 'famous_greedy', 'fast_bf16', 'fetch', 'filter_pairs', 'final_norm',
-           'finish', 'fit', 'fitting_vocabularies', 'forced_logp', 'foretold', 'forked', 'from_ctranslate2',
-           'from_json', 'from_marian', 'from_torch', 'fused_attention', 'get_decoder_self', 'get_decoder_src',
-           'get_encoder', 'get_std_opt', 'greedy_decode', 'greedy_uncached', 'grid', 'growth', 'hardware',
-           'have_multi30k', 'head_aer', 'head_label', 'head_shares', 'head_table', 'headline', 'heard_by_decoder',
-           'hearing', 'heatmap', 'heatmaps', 'hint', 'hours_of_steps', 'hub_library', 'hub_pairs', 'in_batches',
-           'in_children', 'in_groups', 'in_one_piece', 'in_sync', 'in_the_way_of', 'init_weights', 'input_lines',
-           'int_of', 'interleave', 'interval_text', 'inverse_sqrt', 'iwslt14', 'join_heads', 'join_world',
-           'joint_linear', 'joint_map', 'joint_ruling', 'jsonl_pairs', 'judge', 'keep_memory', 'keep_record',
-           'key_places', 'keys_in_view', 'languages', 'laptop_rows', 'learn_bpe', 'ledger', 'ledger_markdown',
-           'ledger_part', 'length_counts', 'length_mask', 'length_penalty', 'lengths_benchmark', 'library_contender',
-           'library_marks', 'line_chart', 'linear_smoothed_cross_entropy', 'live_curve', 'load_checkpoint',
-           'load_corpus', 'load_models', 'load_optimizer', 'load_parts', 'load_tokenizer', 'load_weights',
-           'lock_folder', 'lone_pass', 'loss_benchmark', 'made_with', 'make_model', 'make_optimizer', 'make_positions',
-           'make_schedule', 'many', 'marian_write', 'masked_softmax', 'matched_texts', 'matmul_rate',
-           'memory_benchmark', 'memory_curve', 'merge_pair', 'model_card', 'model_view', 'moses_tokenizer', 'mtx2df',
-           'multi30k', 'muon', 'mutate', 'ngrams', 'nll', 'noam', 'notebook_batches', 'notebook_section',
-           'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'our_beam', 'our_greedy', 'outcome', 'over_seeds',
-           'p100_operations', 'packing_pays', 'pad_rows', 'padding_mask', 'padding_share', 'pair_cost_and_gradient',
-           'paired_bootstrap', 'pairs_digest', 'paper_forms', 'parallel_files', 'parameter_kinds', 'peak_memory',
-           'piped', 'plain_errors', 'plain_quotes', 'pocket_pairs', 'positions_end', 'present_splits', 'preset',
-           'progress', 'proof', 'prove', 'prove_apart', 'quality_grid', 'query_key', 'query_view', 'race', 'race_apart',
-           'rate', 'rate_of', 'ratio', 'read_config', 'read_ctranslate2', 'read_lines', 'read_manifest', 'read_note',
-           'read_notebook', 'read_pairs', 'read_settings', 'read_state', 'rebatch', 'recipe', 'record_attention',
-           'record_modules', 'replacing_run', 'report', 'residual_error', 'restarts', 'ring_bytes', 'rivals', 'rooms',
-           'rounded', 'run_epoch', 'run_folder', 'run_state', 'sample_decode', 'save_checkpoint', 'save_optimizer',
-           'save_weights', 'saved_files', 'say_epoch', 'scatter_chart', 'scheduler', 'score', 'seed_interval', 'setups',
-           'sha256', 'shift_error', 'short_lines', 'show_engines', 'show_part', 'show_stream', 'shown', 'side_by_side',
-           'sinusoids', 'size_by_part', 'slope', 'small_scale_ruling', 'smooth_labels', 'smoothed_cross_entropy',
-           'spacy_tokenizer', 'speeds', 'spelled_attend', 'spelled_norm', 'split_compounds', 'split_heads', 'split_of',
-           'split_pairs', 'spread', 'stages_chart', 'standing', 'standings', 'steps_benchmark', 'stop_signals',
-           'store_pairs', 'stored_batches', 'stream_benchmark', 'stream_ids', 'stub', 'subsequent_mask', 'target_mask',
-           'teacher_forced', 'tensorboard', 'three_products', 'tidy', 'tie_embeddings', 'time_by_length', 'to_json',
-           'to_marian', 'to_strict_json', 'to_torch', 'token_batches', 'token_chart', 'token_tables', 'top_words',
-           'torchrun', 'trace_shapes', 'trace_token', 'train', 'train_epoch', 'train_tokenizers', 'trainer',
-           'training_batches', 'training_curve', 'training_flops', 'training_speed', 'translate', 'translation_maps',
-           'tsv_pairs', 'twin_contenders', 'twin_races', 'unique_tensors', 'update_seed', 'upto_end', 'visualize_layer',
-           'vocabulary_digest', 'vocabulary_name', 'watchers', 'wavelength', 'whole_folder', 'with_fault', 'wmt14',
-           'word_error_rate', 'word_places', 'word_splitter', 'word_weights', 'wordlevel_tokenizer', 'workload',
-           'write_exercises', 'write_manifest', 'write_record', 'write_table']
+           'finish', 'fit', 'fitting_vocabularies', 'score_targets', 'teacher_forced_logp', 'worker_pool',
+           'from_ctranslate2', 'from_json', 'from_marian', 'from_torch', 'fused_attention', 'get_decoder_self',
+           'get_decoder_src', 'get_encoder', 'get_std_opt', 'greedy_decode', 'greedy_uncached', 'grid', 'growth',
+           'hardware', 'have_multi30k', 'head_aer', 'head_label', 'head_shares', 'head_table', 'headline',
+           'heard_by_decoder', 'hearing', 'heatmap', 'heatmaps', 'hint', 'hours_of_steps', 'hub_library', 'hub_pairs',
+           'in_batches', 'in_children', 'in_groups', 'full_tensor', 'in_sync', 'in_the_way_of', 'init_weights',
+           'input_lines', 'int_of', 'interleave', 'interval_text', 'inverse_sqrt', 'iwslt14', 'join_heads',
+           'join_processes', 'packed_projection', 'merge_linears', 'joint_ruling', 'jsonl_pairs', 'judge',
+           'tune_allocator', 'keep_record', 'key_places', 'attention_perplexity', 'languages', 'laptop_rows',
+           'learn_bpe', 'ledger', 'ledger_markdown', 'ledger_part', 'length_counts', 'length_mask', 'length_normalizer',
+           'lengths_benchmark', 'library_contender', 'library_marks', 'line_chart', 'linear_smoothed_cross_entropy',
+           'live_curve', 'load_checkpoint', 'load_corpus', 'load_models', 'load_optimizer', 'load_parts',
+           'load_tokenizer', 'load_weights', 'lock_folder', 'lone_pass', 'loss_benchmark', 'made_with', 'make_model',
+           'make_optimizer', 'make_positions', 'make_schedule', 'many', 'marian_write', 'masked_softmax',
+           'matched_texts', 'matmul_rate', 'memory_benchmark', 'memory_curve', 'merge_pair', 'model_card', 'model_view',
+           'moses_tokenizer', 'mtx2df', 'multi30k', 'muon', 'mutate', 'ngrams', 'nll', 'noam', 'notebook_batches',
+           'notebook_section', 'one_hot_loss', 'one_line', 'one_training', 'opus_books', 'our_beam', 'our_greedy',
+           'outcome', 'over_seeds', 'p100_operations', 'packed_is_faster', 'pad_rows', 'padding_mask', 'padding_share',
+           'rdrop_cost_and_gradient', 'paired_bootstrap', 'pairs_digest', 'paper_forms', 'parallel_files',
+           'parameter_kinds', 'peak_memory', 'piped', 'plain_errors', 'plain_quotes', 'pocket_pairs', 'positions_end',
+           'present_splits', 'preset', 'progress', 'proof', 'prove', 'prove_apart', 'quality_grid', 'query_key',
+           'query_view', 'race', 'race_apart', 'rate', 'lr_schedule', 'ratio', 'read_config', 'read_ctranslate2',
+           'read_lines', 'read_manifest', 'read_note', 'read_notebook', 'read_pairs', 'read_settings', 'read_state',
+           'rebatch', 'recipe', 'record_attention', 'record_modules', 'replacing_run', 'report', 'residual_error',
+           'restarts', 'ring_bytes', 'rivals', 'rooms', 'rounded', 'run_epoch', 'run_folder', 'run_state',
+           'sample_decode', 'save_checkpoint', 'save_optimizer', 'save_weights', 'saved_files', 'say_epoch',
+           'scatter_chart', 'scheduler', 'score', 'seed_interval', 'setups', 'sha256', 'shift_error', 'short_lines',
+           'show_engines', 'show_part', 'show_stream', 'shown', 'side_by_side', 'sinusoids', 'size_by_part', 'slope',
+           'small_scale_ruling', 'smooth_labels', 'smoothed_cross_entropy', 'spacy_tokenizer', 'speeds',
+           'spelled_attend', 'spelled_norm', 'split_compounds', 'split_heads', 'split_of', 'split_pairs', 'spread',
+           'stages_chart', 'standing', 'standings', 'steps_benchmark', 'stop_signals', 'store_pairs', 'stored_batches',
+           'stream_benchmark', 'stream_ids', 'stub', 'subsequent_mask', 'target_mask', 'teacher_forced', 'tensorboard',
+           'three_products', 'tidy', 'tie_embeddings', 'time_by_length', 'to_json', 'to_marian', 'to_strict_json',
+           'to_torch', 'token_batches', 'token_chart', 'token_tables', 'top_words', 'torchrun', 'trace_shapes',
+           'trace_token', 'train', 'train_epoch', 'train_tokenizers', 'trainer', 'training_batches', 'training_curve',
+           'training_flops', 'training_speed', 'translate', 'translation_maps', 'tsv_pairs', 'twin_contenders',
+           'twin_races', 'unique_tensors', 'update_seed', 'upto_end', 'visualize_layer', 'vocabulary_digest',
+           'vocabulary_name', 'watchers', 'wavelength', 'atomic_folder', 'with_fault', 'wmt14', 'word_error_rate',
+           'word_places', 'word_splitter', 'word_weights', 'wordlevel_tokenizer', 'workload', 'write_exercises',
+           'write_manifest', 'write_record', 'write_table']
 
 # %% ../nbs/99_all.ipynb #bb989f2c
 from .config import *
 from .charts import *
-from .proof import *
+from .lab.proof import *
 from .masks import *
 from .attention import *
 from .embeddings import *
 from .layers import *
 from .model import *
-from .text import *
-from .pocket import *
-from .corpora import *
-from .batching import *
-from .shards import *
-from .loss import *
-from .schedule import *
-from .checkpoints import *
-from .distributed import *
-from .training import *
-from .watching import *
-from .decoding import *
-from .evaluation import *
-from .translator import *
-from .cli import *
-from .experiments import *
-from .deployment import *
-from .referee import *
+from .data.text import *
+from .data.pocket import *
+from .data.corpora import *
+from .data.batching import *
+from .data.shards import *
+from .engine.losses import *
+from .train.optimizers import *
+from .train.checkpoints import *
+from .train.distributed import *
+from .train.training import *
+from .train.monitoring import *
+from .inference.decoding import *
+from .inference.evaluation import *
+from .inference.translator import *
+from .inference.commands import *
+from .lab.experiments import *
+from .inference.export import *
+from .inference.metrics import *
 from .copy_task import *
-from .attention_maps import *
-from .decoding_theatre import *
-from .one_token import *
-from .tutor import *
-from .ledger import *
-from .benchmarks import *
-from .oracle_lab import *
-from .engines import *
+from .lab.attention_maps import *
+from .lab.beam_search import *
+from .lab.one_token import *
+from .lab.tutor import *
+from .lab.ledger import *
+from .lab.benchmarks import *
+from .lab.interop import *
+from .lab.engines import *
 
 # %% ../nbs/99_all.ipynb #cd132285
 _all_ = [
     "ABLATIONS", "BASELINES", "BOS", "Batch", "CEngine", "CONTENDERS", "CORPORA", "COUNTING", "Candidate",
-    "Cell", "ChunkedCrossEntropy", "Claim", "Comparison", "ConsistencyCompute", "CrossEntropyCompute",
+    "Cell", "ChunkedCrossEntropy", "Claim", "Comparison", "RDropLoss", "CrossEntropyCompute",
     "Decoder", "DecoderCache", "DecoderLayer", "Drawing", "Dropout", "DummyOptimizer", "DummyScheduler",
     "EOS", "EXERCISES", "Embeddings", "Encoder", "EncoderDecoder", "EncoderLayer", "Exercise", "FATES",
     "FINDINGS", "FORMS", "Figure", "Filtered", "Forced", "Generator", "HeadMaps", "HubPairs", "Hypothesis",
@@ -128,18 +129,18 @@ _all_ = [
     "NoamOpt", "NotebookVerdict", "OKABE_ITO", "OLD_WAYS", "OPTIMIZERS", "OnnxDecoder", "OnnxEncoder", "PAD",
     "PAPER_TABLE_2", "PAPER_TABLE_3", "PAPER_TABLE_4", "PARTS", "POSITIONS", "PRESETS", "PRINTED_MILLIONS",
     "PackedLinear", "PeakMemory", "PocketPair", "PositionalEncoding", "PositionwiseFeedForward", "Progress",
-    "QUANTIZATIONS", "RACES", "RECIPES", "Ratio", "Recipe", "Replicas", "Ruling", "Run", "SCHEDULES",
-    "SPECIALS", "STEPS", "Scores", "Sentence", "ShardedBatches", "ShardedPlan", "Shards", "SimpleLossCompute",
+    "QUANTIZATIONS", "RACES", "RECIPES", "Ratio", "Recipe", "DDPWorker", "Ruling", "Run", "SCHEDULES",
+    "SPECIALS", "STEPS", "Scores", "Sentence", "ShardedBatches", "ShardedPlan", "FSDPWorker", "SimpleLossCompute",
     "SmoothedCrossEntropy", "Speed", "Stopped", "StoredPairs", "SublayerConnection", "SubwordTokenizer",
     "TABLE3_BASE", "TABLE3_ROWS", "TextTokenizer", "TokenBatches", "TokenTrace", "TorchTransformer",
     "TrainState", "TrainingConfig", "TransformerConfig", "Translator", "UNK", "USER_ERRORS", "VARIANTS",
-    "VEGA_LITE", "Verdict", "Vocab", "WordTokenizer", "Worker", "Workload", "World", "ablate",
+    "VEGA_LITE", "Verdict", "Vocab", "WordTokenizer", "Worker", "Workload", "ProcessContext", "ablate",
     "ablation_plans", "ablation_table", "adam", "adamw", "additive_attention", "aer_interval",
-    "alignment_error_rate", "alignment_tables", "all_of", "announced_world", "apply_bpe", "architecture",
+    "alignment_error_rate", "alignment_tables", "all_of", "announced_context", "apply_bpe", "architecture",
     "as_bool_mask", "as_nobody", "as_text", "as_vocab", "attention", "attention_cost", "attention_of",
     "attn_map", "autocast", "average", "average_states", "bar_chart", "batchwise", "beam_search",
     "beam_trace", "begun", "bench", "bench_decoding", "benchmarks", "best_device", "best_links",
-    "blank_batch", "bleu_counts", "bleu_forms", "bleu_of_counts", "bootstrap_interval", "bound_names",
+    "dummy_batch", "bleu_counts", "bleu_forms", "bleu_of_counts", "bootstrap_interval", "bound_names",
     "bpe_dropout_pairs", "broadcast_mask", "build_vocab_from_iterator", "byte_alphabet", "challenge",
     "character_error_rate", "check", "check_agreement", "check_checkpoint", "check_choice", "check_complete",
     "check_data", "check_fit", "check_free", "check_ids", "check_known", "check_labels", "check_manifest",
@@ -147,22 +148,22 @@ _all_ = [
     "check_ranking", "check_record", "check_replaceable", "check_settings", "check_single", "check_smoothing",
     "checkpoints", "clean_text", "clones", "code_of", "collate", "command_line", "common_vocabularies",
     "compared", "compile_benchmark", "config_of", "consensus", "constant", "contender", "contenders",
-    "contenders_here", "convolution_error", "corpus_bleu", "cosine", "cost_and_gradient", "count_by_formula",
-    "count_by_model", "ctranslate2_spec", "current_world", "cutter", "data_gen", "dealt_batches", "decided",
+    "contenders_here", "convolution_error", "corpus_bleu", "cosine", "loss_and_gradient", "count_by_formula",
+    "count_by_model", "ctranslate2_spec", "current_context", "cutter", "data_gen", "split_batches", "decided",
     "detail_pairs", "details_benchmark", "detokenize", "difference", "direction", "disk_pairs",
-    "dot_product_variance", "draw_beam", "draw_model", "each_at_its_best", "edit_distance", "employ",
+    "dot_product_variance", "draw_beam", "draw_model", "each_at_its_best", "edit_distance", "wrap_model",
     "encode_pairs", "engines_benchmark", "epoch_folders", "evaluate", "evaluating", "exact_search",
     "exercise_notebook", "famous_beam", "famous_greedy", "fast_bf16", "fetch", "filter_pairs", "final_norm",
-    "finish", "fit", "fitting_vocabularies", "forced_logp", "foretold", "forked", "from_ctranslate2",
+    "finish", "fit", "fitting_vocabularies", "score_targets", "teacher_forced_logp", "worker_pool", "from_ctranslate2",
     "from_json", "from_marian", "from_torch", "fused_attention", "get_decoder_self", "get_decoder_src",
     "get_encoder", "get_std_opt", "greedy_decode", "greedy_uncached", "grid", "growth", "hardware",
     "have_multi30k", "head_aer", "head_label", "head_shares", "head_table", "headline", "heard_by_decoder",
     "hearing", "heatmap", "heatmaps", "hint", "hours_of_steps", "hub_library", "hub_pairs", "in_batches",
-    "in_children", "in_groups", "in_one_piece", "in_sync", "in_the_way_of", "init_weights", "input_lines",
-    "int_of", "interleave", "interval_text", "inverse_sqrt", "iwslt14", "join_heads", "join_world",
-    "joint_linear", "joint_map", "joint_ruling", "jsonl_pairs", "judge", "keep_memory", "keep_record",
-    "key_places", "keys_in_view", "languages", "laptop_rows", "learn_bpe", "ledger", "ledger_markdown",
-    "ledger_part", "length_counts", "length_mask", "length_penalty", "lengths_benchmark", "library_contender",
+    "in_children", "in_groups", "full_tensor", "in_sync", "in_the_way_of", "init_weights", "input_lines",
+    "int_of", "interleave", "interval_text", "inverse_sqrt", "iwslt14", "join_heads", "join_processes",
+    "packed_projection", "merge_linears", "joint_ruling", "jsonl_pairs", "judge", "tune_allocator", "keep_record",
+    "key_places", "attention_perplexity", "languages", "laptop_rows", "learn_bpe", "ledger", "ledger_markdown",
+    "ledger_part", "length_counts", "length_mask", "length_normalizer", "lengths_benchmark", "library_contender",
     "library_marks", "line_chart", "linear_smoothed_cross_entropy", "live_curve", "load_checkpoint",
     "load_corpus", "load_models", "load_optimizer", "load_parts", "load_tokenizer", "load_weights",
     "lock_folder", "lone_pass", "loss_benchmark", "made_with", "make_model", "make_optimizer",
@@ -170,11 +171,11 @@ _all_ = [
     "matmul_rate", "memory_benchmark", "memory_curve", "merge_pair", "model_card", "model_view",
     "moses_tokenizer", "mtx2df", "multi30k", "muon", "mutate", "ngrams", "nll", "noam", "notebook_batches",
     "notebook_section", "one_hot_loss", "one_line", "one_training", "opus_books", "our_beam", "our_greedy",
-    "outcome", "over_seeds", "p100_operations", "packing_pays", "pad_rows", "padding_mask", "padding_share",
-    "pair_cost_and_gradient", "paired_bootstrap", "pairs_digest", "paper_forms", "parallel_files",
+    "outcome", "over_seeds", "p100_operations", "packed_is_faster", "pad_rows", "padding_mask", "padding_share",
+    "rdrop_cost_and_gradient", "paired_bootstrap", "pairs_digest", "paper_forms", "parallel_files",
     "parameter_kinds", "peak_memory", "piped", "plain_errors", "plain_quotes", "pocket_pairs",
     "positions_end", "present_splits", "preset", "progress", "proof", "prove", "prove_apart", "quality_grid",
-    "query_key", "query_view", "race", "race_apart", "rate", "rate_of", "ratio", "read_config",
+    "query_key", "query_view", "race", "race_apart", "rate", "lr_schedule", "ratio", "read_config",
     "read_ctranslate2", "read_lines", "read_manifest", "read_note", "read_notebook", "read_pairs",
     "read_settings", "read_state", "rebatch", "recipe", "record_attention", "record_modules", "replacing_run",
     "report", "residual_error", "restarts", "ring_bytes", "rivals", "rooms", "rounded", "run_epoch",
@@ -191,6 +192,6 @@ _all_ = [
     "train_epoch", "train_tokenizers", "trainer", "training_batches", "training_curve", "training_flops",
     "training_speed", "translate", "translation_maps", "tsv_pairs", "twin_contenders", "twin_races",
     "unique_tensors", "update_seed", "upto_end", "visualize_layer", "vocabulary_digest", "vocabulary_name",
-    "watchers", "wavelength", "whole_folder", "with_fault", "wmt14", "word_error_rate", "word_places",
+    "watchers", "wavelength", "atomic_folder", "with_fault", "wmt14", "word_error_rate", "word_places",
     "word_splitter", "word_weights", "wordlevel_tokenizer", "workload", "write_exercises", "write_manifest",
     "write_record", "write_table"]

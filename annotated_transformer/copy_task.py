@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import torch
 
-from .batching import Batch
-from .config import check_number
+from .data.batching import Batch
+from .checks import check_number
 
 # %% ../nbs/50_copy_task.ipynb #b366eeb9
 def data_gen(

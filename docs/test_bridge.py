@@ -12,7 +12,7 @@ SITE = CFG.doc_host + CFG.doc_baseurl
 DOC = ('---\n\n[source](https://there/x.py#L1){{target="_blank" style="float:right"}}\n\n### {0}\n\n```python\ndef {0}(\n'
        '    x, # As in [`g`](%s/other.html#g)\n):\n```\n\n*See [`g`](%s/other.html#g).*' % (SITE, SITE))
 
-def shown(name): return new_code_cell(f'#| echo: false\n#| output: asis\nshow_doc({name})', outputs=[new_output('execute_result', {'text/markdown': DOC.format(name)})])
+def short_repr(name): return new_code_cell(f'#| echo: false\n#| output: asis\nshow_doc({name})', outputs=[new_output('execute_result', {'text/markdown': DOC.format(name)})])
 
 def staged(folder):
     "A staged notebook with each construct, its side bar, and a picture"
@@ -23,7 +23,7 @@ def staged(folder):
     cells = [
         new_raw_cell('---\ndescription: What it is.\noutput-file: first.html\ntitle: First\n\n---\n'),
         new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p)'),
-        shown('known'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef known(x): ...'), shown('unknown'),
+        short_repr('known'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef known(x): ...'), short_repr('unknown'),
         new_code_cell('#| include: false\nhidden'),
         new_code_cell('#| echo: false\nchart', outputs=[new_output('execute_result', chart)]),
         new_code_cell('drawing', outputs=[new_output('execute_result', {SVG: '<svg><a href="11_other.ipynb#part"/></svg>'})])]
