@@ -8,10 +8,15 @@ __all__ = ['MAX_SIZE', 'PRESETS', 'OLD_NAMES', 'TransformerConfig', 'preset', 'T
 
 # %% ../nbs/02_config.ipynb #80c528e1
 import json
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 
-from .checks import check_choice, check_complete, check_known
-from .checks import check_number, short_repr
+from annotated_transformer.checks import (
+    check_choice,
+    check_complete,
+    check_known,
+    check_number,
+    short_repr,
+)
 
 # %% ../nbs/02_config.ipynb #829e6a3a
 MAX_SIZE = 2**20 # Largest accepted width or depth
