@@ -9,7 +9,7 @@ __all__ = ['additive_attention']
 import torch
 from torch import Tensor
 
-# %% ../../nbs/10_attention.ipynb #34a9fa2f
+# %% ../../nbs/10_attention.ipynb #cae5b4b4
 def additive_attention(
     query:Tensor,          # Queries `(..., T, d_q)`
     key:Tensor,            # Keys `(..., S, d_k)`
