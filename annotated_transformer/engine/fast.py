@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FAST', 'FastLayerNorm', 'FastDropout', 'concatenated', 'packed_projection', 'SeparateLinears', 'merge_linears',
-           'prefers_eager', 'eager_attention', 'fused_attention', 'FastAttention', 'accelerate', 'plain', 'shared_copy',
-           'bucket_size', 'PackedLinear', 'packed_is_faster', 'pack']
+           'prefers_eager', 'eager_attention', 'fused_attention', 'FastAttention', 'bucket_size', 'PackedLinear',
+           'packed_is_faster', 'pack', 'accelerate', 'plain', 'shared_copy']
 
 # %% ../../nbs/15_fast.ipynb #7022625c
 import copy
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..transformer import LayerNorm, MultiHeadedAttention, recorders
 
-# %% ../../nbs/15_fast.ipynb #d18f0087
+# %% ../../nbs/15_fast.ipynb #bd016067
 class FastLayerNorm(LayerNorm):
     "`LayerNorm` in one library call."
     def forward(self,
@@ -28,7 +28,7 @@ class FastLayerNorm(LayerNorm):
         "Normalize each vector."
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
-# %% ../../nbs/15_fast.ipynb #dea229df
+# %% ../../nbs/15_fast.ipynb #3179470c
 class FastDropout(nn.Dropout):
     "`nn.Dropout` that draws eight random bytes at a time on a CPU; `p` is met to within 1/512."
     def forward(self,
@@ -42,7 +42,7 @@ class FastDropout(nn.Dropout):
         noise = words.view(torch.int8)[:x.numel()].view(x.shape)
         return x * torch.ge(noise, drop - 128, out=noise).to(x.dtype).mul_(256 / (256 - drop))
 
-# %% ../../nbs/15_fast.ipynb #d75ad220
+# %% ../../nbs/15_fast.ipynb #d8d783f9
 def concatenated(linears):
     "Return the concatenated weights and biases of linear layers."
     if len({m.bias is None for m in linears}) != 1:
@@ -58,7 +58,7 @@ def packed_projection(
     if any(type(m) is not nn.Linear for m in linears): return tuple(m(x) for m in linears)
     return F.linear(x, *concatenated(linears)).split([m.out_features for m in linears], -1)
 
-# %% ../../nbs/15_fast.ipynb #d7a83bea
+# %% ../../nbs/15_fast.ipynb #aedc6967
 class SeparateLinears(nn.ModuleList):
     "Linear layers of other classes, applied one by one."
     def forward(self,
@@ -80,7 +80,7 @@ def merge_linears(
     if bias is not None: merged.bias = nn.Parameter(bias.detach(), requires_grad=False)
     return merged
 
-# %% ../../nbs/15_fast.ipynb #7934c935
+# %% ../../nbs/15_fast.ipynb #5b8497e6
 def prefers_eager(
     q:Tensor, # Queries `(B, h, T, K)`
     k:Tensor, # Keys `(B, h, S, K)`
@@ -113,7 +113,7 @@ def eager_attention(
     if mask is not None: weights = weights.masked_fill(hidden, 0)
     return (weights.to(v.dtype)[..., None] * v).sum(0).transpose(1, 2)  # (B, h, T, d_v)
 
-# %% ../../nbs/15_fast.ipynb #8e1b7419
+# %% ../../nbs/15_fast.ipynb #6279bf8f
 def fused_attention(
     q:Tensor,              # Queries `(B, h, T, K)`
     k:Tensor,              # Keys `(B, h, S, K)`
@@ -132,7 +132,7 @@ def fused_attention(
             return x.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, mask, p)
 
-# %% ../../nbs/15_fast.ipynb #50ffd01b
+# %% ../../nbs/15_fast.ipynb #6650fe89
 class FastAttention(MultiHeadedAttention):
     "Multi-head attention with packed projections and the fused kernel."
     def forward(self,
@@ -159,36 +159,7 @@ class FastAttention(MultiHeadedAttention):
         if recorded or p and q.device.type == "cpu": return super().attend(q, k, v, mask)
         return fused_attention(q, k, v, mask, p)
 
-# %% ../../nbs/15_fast.ipynb #da91f39f
-FAST = {MultiHeadedAttention: FastAttention, LayerNorm: FastLayerNorm, nn.Dropout: FastDropout}
-
-def accelerate(
-    model:nn.Module, # Any model; changed in place
-)->nn.Module:        # The same model
-    "Replace the classes of the core's modules by fast ones; the parameters stay."
-    for module in model.modules():
-        if type(module) in FAST: module.__class__ = FAST[type(module)]
-    return model
-
-def plain(
-    model:nn.Module, # A model that was accelerated; changed in place
-)->nn.Module:        # The same model
-    "Undo `accelerate` and `pack`."
-    original = {fast: core for core, fast in FAST.items()} | {PackedLinear: nn.Linear}
-    for module in model.modules():
-        if type(module) not in original: continue
-        module.__class__ = original[type(module)]
-        module.__dict__.pop("stamp", None) # of `PackedLinear`
-    return model
-
-# %% ../../nbs/15_fast.ipynb #309c6046
-def shared_copy(
-    model:nn.Module, # Any model
-)->nn.Module:        # Modules of its own, with the same parameter and buffer tensors
-    "Copy the module tree and share the tensors."
-    return copy.deepcopy(model, {id(t): t for t in (*model.parameters(), *model.buffers())})
-
-# %% ../../nbs/15_fast.ipynb #416feb67
+# %% ../../nbs/15_fast.ipynb #1dd6a4e7
 def bucket_size(
     n:int, # Rows of a product
 )->int:    # 1, 2, 4, 8, or a multiple of 8 or of a larger power of two, at least n
@@ -196,7 +167,7 @@ def bucket_size(
     step = max(8, 1 << n.bit_length() >> 3) if n > 8 else 1 << (n - 1).bit_length()
     return -(-n // step) * step
 
-# %% ../../nbs/15_fast.ipynb #00d17053
+# %% ../../nbs/15_fast.ipynb #abad2321
 class PackedLinear(nn.Linear):
     "`nn.Linear` with a second copy of its weights in oneDNN's layout, where that is faster."
     stamp = None     # Weights, their address and version, packed weights or None
@@ -243,7 +214,7 @@ class PackedLinear(nn.Linear):
 
     def __getstate__(self): return self.__dict__ | dict(stamp=None) # packed weights have no copy
 
-# %% ../../nbs/15_fast.ipynb #4b523e37
+# %% ../../nbs/15_fast.ipynb #e08176a1
 @cache
 def packed_is_faster(
     dtype:torch.dtype,     # Type of the weights
@@ -274,3 +245,32 @@ def pack(
     for module in model.modules():
         if type(module) is nn.Linear: module.__class__ = PackedLinear
     return model
+
+# %% ../../nbs/15_fast.ipynb #d42c6a1d
+FAST = {MultiHeadedAttention: FastAttention, LayerNorm: FastLayerNorm, nn.Dropout: FastDropout}
+
+def accelerate(
+    model:nn.Module, # Any model; changed in place
+)->nn.Module:        # The same model
+    "Replace the classes of the core's modules by fast ones; the parameters stay."
+    for module in model.modules():
+        if type(module) in FAST: module.__class__ = FAST[type(module)]
+    return model
+
+def plain(
+    model:nn.Module, # A model that was accelerated; changed in place
+)->nn.Module:        # The same model
+    "Undo `accelerate` and `pack`."
+    original = {fast: core for core, fast in FAST.items()} | {PackedLinear: nn.Linear}
+    for module in model.modules():
+        if type(module) not in original: continue
+        module.__class__ = original[type(module)]
+        module.__dict__.pop("stamp", None) # of `PackedLinear`
+    return model
+
+# %% ../../nbs/15_fast.ipynb #23f80872
+def shared_copy(
+    model:nn.Module, # Any model
+)->nn.Module:        # Modules of its own, with the same parameter and buffer tensors
+    "Copy the module tree and share the tensors."
+    return copy.deepcopy(model, {id(t): t for t in (*model.parameters(), *model.buffers())})
