@@ -44,7 +44,7 @@ def bleu_of_counts(
     penalty = 1. if c >= r else math.exp(1 - r / c)
     return penalty * math.exp(sum(logs) / 4)
 
-# %% ../../nbs/42_evaluation.ipynb #ccfa7d90
+# %% ../../nbs/42_evaluation.ipynb #d8b74d36
 def bleu_tokenizer(
     tokenize:str, # "13a", "intl" or "none" (split at spaces)
 )->Callable[[str], list[str]]: # Function from text to tokens
@@ -75,7 +75,8 @@ def check_texts(
 )->list[str]: # The texts as a list
     "Raise unless `texts` is a collection of strings; one string is not."
     if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-        raise TypeError(f"{name} is a {type(texts).__name__}: give a list of strings, one per sentence.")
+        kind = type(texts).__name__
+        raise TypeError(f"{name} is a {kind}: give a list of strings, one per sentence.")
     texts = list(texts)
     for i, text in enumerate(texts):
         if isinstance(text, str): continue
@@ -97,7 +98,7 @@ def matched_texts(
         if not texts: raise ValueError(f"{name} is empty: give at least one translation to score.")
     return [*systems.values(), references]
 
-# %% ../../nbs/42_evaluation.ipynb #84808973
+# %% ../../nbs/42_evaluation.ipynb #75d23ca3
 @dataclass(frozen=True)
 class Scores:
     "Scores of one system on one test set."
@@ -107,8 +108,8 @@ class Scores:
     signature:str  # Signature of `bleu` by sacreBLEU
 
     def __str__(self):
-        return (f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | {self.sentences} sentences | "
-                f"{self.signature}")
+        return (f"BLEU {self.bleu:.2f} | exact match {self.exact:.1%} | "
+                f"{self.sentences} sentences | {self.signature}")
 
 def score(
     outputs:Iterable[str],    # Translations, detokenized
@@ -134,7 +135,7 @@ def score_prepared(metric, outputs, references, note=""):
     exact = sum(o == r for o, r in zip(outputs, references)) / len(outputs)
     return Scores(bleu, exact, len(outputs), f"{metric.get_signature()}{note}")
 
-# %% ../../nbs/42_evaluation.ipynb #ee1d301b
+# %% ../../nbs/42_evaluation.ipynb #9b77a948
 FORMS = dict(cased=dict(), lowercased=dict(lowercase=True),
              tokenized=dict(lowercase=True, tokenize="none", force=True)) # Settings of `BLEU`
 
@@ -146,7 +147,8 @@ def bleu_forms(
     "BLEU of raw text, of raw text in lower case, and of lower-cased Moses tokens."
     texts = matched_texts(references, outputs=outputs)
     prepared = {form: prepare_form(form, lang, *texts) for form in FORMS}
-    return {form: score_prepared(metric, *texts, note) for form, (metric, note, texts) in prepared.items()}
+    return {form: score_prepared(metric, *sides, note)
+            for form, (metric, note, sides) in prepared.items()}
 
 def prepare_form(form, lang, *texts):
     "Metric of a form, note for its signature, and the texts as the metric expects them."
@@ -165,14 +167,15 @@ def moses_tokenizer(
     "Return the Moses tokenizer of a language; raise if there are no rules for it."
     try: from sacremoses import MosesTokenizer
     except ImportError:
-        raise ImportError("BLEU of Moses tokens needs sacremoses: run `pip install sacremoses`.") from None
+        text = "BLEU of Moses tokens needs sacremoses: run `pip install sacremoses`."
+        raise ImportError(text) from None
     from sacremoses.corpus import NonbreakingPrefixes
     check_choice("lang", lang, sorted(set(NonbreakingPrefixes().available_langs.values())))
     return MosesTokenizer(lang)
 
-# %% ../../nbs/42_evaluation.ipynb #9c470dae
+# %% ../../nbs/42_evaluation.ipynb #0b0647d6
 class DrawRecorder:
-    "A metric for `sacrebleu.significance` that takes given counts and keeps the score of each draw."
+    "A metric for `sacrebleu.significance` that reads counts and keeps the score of each draw."
     def __init__(self, metric): self.metric, self.scores = metric, []
 
     def _extract_corpus_statistics(self, counts, references): return counts
@@ -252,7 +255,7 @@ class Comparison:
                 f"(95 % from {self.low:+.2f} to {self.high:+.2f}), p = {self.p_value:.4f} | "
                 f"{self.draws} draws of seed {self.seed} | {self.signature}")
 
-# %% ../../nbs/42_evaluation.ipynb #3058aed9
+# %% ../../nbs/42_evaluation.ipynb #f3f040c5
 def paired_bootstrap(
     baseline:Iterable[str],   # Translations of one system, or a list of such lists, one per seed
     system:Iterable[str],     # Translations of the other system, likewise
@@ -272,8 +275,8 @@ def paired_bootstrap(
 def counts_of_runs(name, system, references, form, lang):
     "`sentence_counts` of one list of outputs, or their sum over several lists."
     import numpy as np
-    runs = [system]
-    if isinstance(system, (list, tuple)) and system and not isinstance(system[0], str): runs = system
+    several = isinstance(system, (list, tuple)) and system and not isinstance(system[0], str)
+    runs = system if several else [system]
     texts = [matched_texts(references, **{name: run}) for run in runs]
     parts = [sentence_counts(form, lang, *both) for both in texts]
     return sum(np.array(counts) for counts, _, _ in parts).tolist(), *parts[0][1:]

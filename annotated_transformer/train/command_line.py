@@ -6,7 +6,7 @@
 __all__ = ['USER_ERRORS', 'one_line', 'stoppable', 'plain_errors', 'read_settings', 'setting_hint', 'recipe', 'command_line',
            'check_record', 'check_ranking']
 
-# %% ../../nbs/37_command_line.ipynb #a93180b4
+# %% ../../nbs/37_command_line.ipynb #a9762a45
 import json
 import os
 import shlex
@@ -27,8 +27,8 @@ from fastcore import script
 
 from ..config import OLD_NAMES, TrainingConfig, TransformerConfig, preset
 from .distributed import int_of
-from ..inference.translator import RECIPES
-from .training import Stopped
+from .recipes import RECIPES
+from .runs import Stopped
 
 # %% ../../nbs/37_command_line.ipynb #5b9c199f
 def one_line(
@@ -107,7 +107,7 @@ def setting_hint(
     near = OLD_NAMES.get(name) or get_close_matches(name, known, 1)
     return f", did you mean {' and '.join(f'{one}=' for one in near)}" if near else ""
 
-# %% ../../nbs/37_command_line.ipynb #838b2859
+# %% ../../nbs/37_command_line.ipynb #f1144e4e
 def recipe(
     data:str,            # Name of a corpus, or a path
     size:str|None=None,  # Preset of the model size; None: the recipe's
@@ -121,7 +121,8 @@ def recipe(
     if tokenizer == "words": model = replace(model, tie="decoder")
     training = replace(training, **{name: v for name, v in changes.items() if v is not None})
     settings = read_settings(settings)
-    def part(config): return {f.name: settings[f.name] for f in fields(config) if f.name in settings}
+    def part(config):
+        return {f.name: settings[f.name] for f in fields(config) if f.name in settings}
     return replace(model, **part(model)), replace(training, **part(training)), vocab
 
 # %% ../../nbs/37_command_line.ipynb #44523029
@@ -160,7 +161,7 @@ def check_record(
     if not known: raise FileExistsError(f"{given} holds something else than a record of {command}.")
     return path
 
-# %% ../../nbs/37_command_line.ipynb #b5e57e73
+# %% ../../nbs/37_command_line.ipynb #31ed5c24
 def check_ranking(
     beam_size:int, # Beam size
     **given:bool,  # Name of an option that ranks hypotheses -> whether it was given
@@ -168,4 +169,5 @@ def check_ranking(
     "Raise if an option ranks hypotheses where there is only one."
     for name, used in given.items():
         if used and beam_size == 1:
-            raise ValueError(f"--{name} has no effect in greedy search: give --beam_size 2 or more.")
+            raise ValueError(f"--{name} has no effect in greedy search: "
+                             "give --beam_size 2 or more.")
