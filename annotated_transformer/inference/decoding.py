@@ -33,7 +33,7 @@ def evaluating(
     finally:
         for part in training: part.training = True
 
-# %% ../../nbs/40_decoding.ipynb #7c9eba13
+# %% ../../nbs/40_decoding.ipynb #16cd5501
 def check_models(
     model, # An `EncoderDecoder`, or several
 )->nn.ModuleList: # The models
@@ -72,7 +72,7 @@ def check_end(end_symbol, logits):
     "Raise if the end symbol is outside the vocabulary, since no sentence would end."
     if end_symbol is not None and end_symbol >= logits.size(-1):
         last = logits.size(-1) - 1
-        raise ValueError(f"end_symbol={end_symbol} is outside the vocabulary, which ends at {last}.")
+        raise ValueError(f"end_symbol={end_symbol} is above {last}, the last id of the vocabulary.")
 
 # %% ../../nbs/40_decoding.ipynb #960d9216
 def top_n(
