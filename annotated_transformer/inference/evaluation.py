@@ -17,7 +17,7 @@ from importlib.metadata import version
 from statistics import mean, stdev
 
 from ..checks import check_choice, check_number
-from .search import ngrams
+from .beam import ngrams
 
 # %% ../../nbs/42_evaluation.ipynb #fe3fa50a
 def bleu_counts(

@@ -32,7 +32,7 @@ from .decoding import (
     SamplingOptions, greedy_search, sample_decode, score_targets)
 from .evaluation import Scores, score
 from .model_folder import load_model_folder, save_model_folder
-from .search import SearchOptions, beam_search, mbr_rerank
+from .beam import SearchOptions, beam_search, mbr_rerank
 from ..train.distributed import current_context
 from ..train.monitoring import training_speed
 from ..train.recipes import (
