@@ -23,7 +23,7 @@ from .decoding import (
     check_end, check_models, check_source, evaluating, replay_recorded, top_n)
 from ..transformer import recorders
 
-# %% ../../nbs/41_beam.ipynb #3059965a
+# %% ../../nbs/41_beam.ipynb #9047bbb2
 def length_normalizer(
     n:int|Tensor,    # Length in tokens, end symbol included, start symbol not
     alpha:float=0.6, # Exponent; 0: no normalization
@@ -33,7 +33,7 @@ def length_normalizer(
     if not isinstance(n, Tensor): check_number("n", n)
     return ((5 + n) / 6) ** alpha
 
-# %% ../../nbs/41_beam.ipynb #c56ec5ae
+# %% ../../nbs/41_beam.ipynb #c800ed75
 @dataclass(frozen=True)
 class SearchOptions:
     "Options of beam search."
@@ -59,7 +59,7 @@ class SearchOptions:
         "Whether a minimum length or an n-gram constraint is set."
         return bool(self.min_len or self.no_repeat_ngram_size)
 
-# %% ../../nbs/41_beam.ipynb #0238ee17
+# %% ../../nbs/41_beam.ipynb #a041b566
 @dataclass(frozen=True)
 class Hypothesis:
     "One output of a search."
@@ -67,7 +67,7 @@ class Hypothesis:
     score:float       # Log-probability over length penalty, plus coverage penalty
     logp:list[float]  # Log-probability of each token, nats
 
-# %% ../../nbs/41_beam.ipynb #c8b455f1
+# %% ../../nbs/41_beam.ipynb #2858ca72
 def pick(
     x:Tensor,     # `(R, k, ...)`
     which:Tensor, # Indices along the second axis `(R, c)`
@@ -89,7 +89,7 @@ def expand_prefixes(ids, cum_logp, logits, width, forbid=None):
     ids = torch.cat([pick(ids, parent), token[..., None]], -1)
     return ids, torch.cat([pick(cum_logp, parent), total[..., None]], -1), parent
 
-# %% ../../nbs/41_beam.ipynb #c5703862
+# %% ../../nbs/41_beam.ipynb #004efaba
 class FinishedHypotheses:
     "The `n` best hypotheses of each sentence so far, best first; empty places have score -inf."
     def __init__(self,
@@ -127,7 +127,7 @@ class FinishedHypotheses:
                     for ids, score, n, logp in zip(*row) if score > -math.inf]
         return [found(*row) for row in zip(*(t.tolist() for t in tables))]
 
-# %% ../../nbs/41_beam.ipynb #c4f118a4
+# %% ../../nbs/41_beam.ipynb #c5b38895
 def check_limits(
     max_len:int|Tensor, # One limit, or one per row
     src:Tensor,         # Source ids `(B, S)`
@@ -159,7 +159,7 @@ def coverage_score(attended, mask, beta):
     logs = attended.clamp(1e-9, 1).log()
     return beta * (logs if mask is None else logs.masked_fill(~mask, 0)).sum(-1)
 
-# %% ../../nbs/41_beam.ipynb #8610734e
+# %% ../../nbs/41_beam.ipynb #960a4198
 class BeamState:
     "Prefixes of the sentences that continue."
     def __init__(self, src, limit, start_symbol, coverage):
@@ -179,7 +179,7 @@ class BeamState:
         for name in ("rows", "ids", "cum_logp", "attended"):
             setattr(self, name, getattr(self, name)[stay])
 
-# %% ../../nbs/41_beam.ipynb #366d9c01
+# %% ../../nbs/41_beam.ipynb #7f4f8a26
 def beam_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -214,7 +214,7 @@ def replay_best(models, src, mask, found, start_symbol, end_symbol):
     tgt = torch.tensor(rows, dtype=torch.long, device=src.device).view(len(src), width)
     replay_recorded(models, src, mask, tgt)
 
-# %% ../../nbs/41_beam.ipynb #b6afedad
+# %% ../../nbs/41_beam.ipynb #8f964073
 def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
     "Extend every prefix by one token, move ended hypotheses to `finished`, keep the best others."
     lp, k = length_normalizer(state.ids.size(-1), options.length_penalty), state.ids.size(1)
@@ -265,7 +265,7 @@ def surviving_rows(parent, stay, k):
     first = k * torch.arange(len(parent), device=parent.device)[:, None]
     return (parent + first)[stay].flatten(), None if stay.all() else stay.nonzero()[:, 0]
 
-# %% ../../nbs/41_beam.ipynb #3d4745a7
+# %% ../../nbs/41_beam.ipynb #7c813760
 def ngrams(
     tokens:Sequence, # Ids or words
     n:int,           # Size
