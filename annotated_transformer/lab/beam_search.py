@@ -17,7 +17,7 @@ from ..charts import MAX_MARKS, Figure
 from ..checks import check_ids, check_number
 from ..engine.cache import IncrementalDecoder
 from ..inference.decoding import check_end, evaluating
-from ..inference.search import (
+from ..inference.beam import (
     Hypothesis, SearchOptions, beam_search, check_limits, length_normalizer)
 
 # %% ../../nbs/53_beam_search.ipynb #42fd10a7
