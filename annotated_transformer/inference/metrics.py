@@ -326,7 +326,7 @@ def compare_reports(
     comparison = paired_bootstrap(*outputs[::-1], references, form=form)
     return dict(figures=side_by_side(*reports[::-1]), comparison=comparison)
 
-# %% ../../nbs/46_metrics.ipynb #4b76d60a
+# %% ../../nbs/46_metrics.ipynb #e14b486c
 @call_parse
 def evaluate(
     model:str="pocket",    # Model folder, or pocket (built in); several with commas: an ensemble
@@ -345,7 +345,9 @@ def evaluate(
     "Score a model on a corpus, alone or against a baseline."
     given = dict(locals())
     with plain_errors(evaluate):
-        def place(): return check_record(json or free_name("evaluation.json"), "at-evaluate")
+        def place():
+            path = free_name("evaluation.json") if json is None else json
+            return check_record(path, "at-evaluate")
         place() # before anything is computed
         check_ranking(beam_size, length_penalty=length_penalty != .6)
         names = [model] if baseline is None else [model, baseline]

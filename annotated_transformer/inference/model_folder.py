@@ -17,11 +17,12 @@ from torch import nn
 
 from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, upgrade_settings
-from ..data.text import load_tokenizer, vocabulary_digest
+from ..data.bpe import load_tokenizer
+from ..data.text import vocabulary_digest
 from annotated_transformer.train.checkpoints import (
     atomic_folder, check_manifest, check_replaceable, load_weights, read_manifest, save_weights,
     to_strict_json)
-from ..train.training import _memory_for as memory_error
+from ..train.hardware import best_device, memory_error
 from ..transformer import make_model
 
 # %% ../../nbs/39_model_folder.ipynb #d0ec564c

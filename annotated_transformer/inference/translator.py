@@ -37,8 +37,8 @@ from ..train.distributed import current_context
 from ..train.monitoring import training_speed
 from ..train.recipes import (
     check_pairs, checked_pairs, stored_batches, train_tokenizers, training_batches)
-from ..train.training import _memory_for as memory_error
-from ..train.training import best_device, nll
+from ..train.hardware import best_device, memory_error
+from ..train.training import nll
 from ..train.training import fit as fit_model
 from ..transformer import POSITIONS, make_model, padding_mask, recorders
 
@@ -365,7 +365,7 @@ def fit(cls:Translator,
     torch.manual_seed(training.seed)
     with memory_error("the model", "nothing was trained", "choose a smaller one"):
         model = make_model(*map(len, both), **asdict(config))
-    history = fit_model(model, batches, watched, training, facts=fingerprint, **options)
+    history = fit_model(model, batches, watched, training, fingerprint=fingerprint, **options)
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs),
                  left_out=len(train) - len(batches.pairs), training=asdict(training),
                  history=history)
