@@ -20,7 +20,7 @@ from torch import Tensor
 from ..checks import check_ids, check_number
 from ..transformer import Batch
 
-# %% ../../nbs/24_batching.ipynb #f88aee0e
+# %% ../../nbs/24_batching.ipynb #8adf3b2e
 def pad_rows(
     rows:Iterable[Sequence[int]], # Rows of ids
     pad:int=2,                    # Id of `<blank>`
@@ -37,7 +37,7 @@ def pad_rows(
         raise TypeError("rows hold fractions: token ids are whole numbers.")
     return ids.long()
 
-# %% ../../nbs/24_batching.ipynb #499f31f8
+# %% ../../nbs/24_batching.ipynb #c832d13c
 def collate(
     pairs:Sequence[tuple[list[int], list[int]]], # Source and target ids without specials
     bos:int=0, # Id of `<s>`
@@ -49,7 +49,7 @@ def collate(
     tgt = pad_rows([[bos, *t, eos] for _, t in pairs], pad)
     return Batch(src, tgt, pad)
 
-# %% ../../nbs/24_batching.ipynb #e3941219
+# %% ../../nbs/24_batching.ipynb #8d9bf96b
 def padding_share(
     batches:Iterable[Batch], # Batches with targets
 )->float:                    # From 0 to 1
@@ -61,7 +61,7 @@ def padding_share(
         cells += b.src.numel() + b.tgt_y.numel()
     return 1 - real / cells if cells else 0.
 
-# %% ../../nbs/24_batching.ipynb #bf7aa84d
+# %% ../../nbs/24_batching.ipynb #a21a50a0
 def check_lengths(
     lengths:Sequence[tuple[int, int]], # Source and target length of each pair
     max_tokens:int,                    # Token budget of a batch
@@ -97,7 +97,7 @@ def token_batches(
     if seed is not None: rng.shuffle(batches)
     return batches
 
-# %% ../../nbs/24_batching.ipynb #2c3320b3
+# %% ../../nbs/24_batching.ipynb #d3fa9e29
 def _lengths(pairs):
     "Lengths with `</s>`; the target's `<s>` is shifted away."
     return [(len(s) + 1, len(t) + 1) for s, t in pairs]
@@ -156,7 +156,7 @@ class TokenBatches:
             lengths = _lengths(pairs)
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]
 
-# %% ../../nbs/24_batching.ipynb #ffe41f3f
+# %% ../../nbs/24_batching.ipynb #677bf96a
 def _map_tensors(batch, change):
     "Return a copy of the batch with changed tensors."
     other = copy.copy(batch)
@@ -177,7 +177,7 @@ def repeat_batch(
     "Repeat a batch, for two dropout passes in one."
     return _map_tensors(batch, lambda t: torch.cat([t, t]))
 
-# %% ../../nbs/24_batching.ipynb #61b1f59e
+# %% ../../nbs/24_batching.ipynb #6319eaf4
 def rebatch(
     pad_idx:int, # Id of `<blank>`
     batch,       # Object with `.src` `(S, B)` and `.trg` `(T+1, B)`, time first

@@ -19,7 +19,7 @@ from ..checks import check_number
 from .text import (
     SPECIALS, TextTokenizer, WordTokenizer, check_row, check_strings, clean_text, read_tokenizer)
 
-# %% ../../nbs/21_bpe.ipynb #ec5d2d26
+# %% ../../nbs/21_bpe.ipynb #3b8bd79b
 def merge_pair(
     pieces:Iterable[str],  # Pieces of a word
     pair:tuple[str, str],  # Neighbors to join
@@ -32,7 +32,7 @@ def merge_pair(
         i += step
     return tuple(out)
 
-# %% ../../nbs/21_bpe.ipynb #eaff1835
+# %% ../../nbs/21_bpe.ipynb #b528196f
 def learn_bpe(
     word_counts:Mapping[str, int], # Count of each word
     num_merges:int,                # Maximum number of merges
@@ -59,7 +59,7 @@ def learn_bpe(
             count_pairs(word, 1)
     return merges
 
-# %% ../../nbs/21_bpe.ipynb #f670a193
+# %% ../../nbs/21_bpe.ipynb #e5d386ab
 def apply_bpe(
     word:str,                          # Any word
     merges:Iterable[tuple[str, str]],  # Merges of `learn_bpe`
@@ -71,14 +71,14 @@ def apply_bpe(
         if best not in rank: return list(pieces)
         pieces = merge_pair(pieces, best)
 
-# %% ../../nbs/21_bpe.ipynb #a98e2043
+# %% ../../nbs/21_bpe.ipynb #f6081a3c
 def byte_alphabet(
 )->list[str]: # 256 characters, in the order of the bytes
     "Map each byte to a printable character, as GPT-2 does."
     spare = map(chr, count(256))
     return [chr(b) if 33 <= b <= 126 or 161 <= b != 173 else next(spare) for b in range(256)]
 
-# %% ../../nbs/21_bpe.ipynb #4df0b9a6
+# %% ../../nbs/21_bpe.ipynb #ea1cbb2e
 class SubwordTokenizer(TextTokenizer):
     "Byte-level BPE: every text can be encoded, and decoding returns it exactly."
     kind = "subword"
@@ -128,7 +128,7 @@ class SubwordTokenizer(TextTokenizer):
         "Return the arguments of `__init__`."
         return dict(merges=self.merges)
 
-# %% ../../nbs/21_bpe.ipynb #a47cbe6f
+# %% ../../nbs/21_bpe.ipynb #5651149f
 @patch(cls_method=True)
 def train(cls:SubwordTokenizer,
     texts:Iterable[str],  # Sentences of the training set; of both languages for a joint vocabulary
@@ -149,7 +149,7 @@ def train(cls:SubwordTokenizer,
         special_tokens=SPECIALS, initial_alphabet=byte_alphabet()))
     return cls(json.loads(tok.to_str())["model"]["merges"])
 
-# %% ../../nbs/21_bpe.ipynb #4a943b04
+# %% ../../nbs/21_bpe.ipynb #0f777f9a
 def dropout_merge(
     word:str,     # Word in `byte_alphabet`
     rank:dict,    # Pair -> number of its merge
@@ -172,7 +172,7 @@ def dropout_merge(
             if 0 <= i < len(ranks): ranks[i] = rank.get((pieces[i], pieces[i + 1]), never)
     return pieces
 
-# %% ../../nbs/21_bpe.ipynb #41cf324d
+# %% ../../nbs/21_bpe.ipynb #2180e1e1
 @patch
 def sample_batch(self:SubwordTokenizer,
     texts:Iterable[str], # Sentences of the training set
@@ -195,9 +195,9 @@ def sample_batch(self:SubwordTokenizer,
     texts = (split(" " + clean_text(t)) for t in texts)
     return [[i for word, _ in words for i in encode_word(word)] for words in texts]
 
-# %% ../../nbs/21_bpe.ipynb #7b18f09b
+# %% ../../nbs/21_bpe.ipynb #ff1b896e
 def load_tokenizer(
-    path:str|os.PathLike, # File written by `save`
+    path:str|os.PathLike, # File made by `save`
 )->TextTokenizer:         # `SubwordTokenizer` or `WordTokenizer`
     "Read a tokenizer of either class."
     return read_tokenizer(path, SubwordTokenizer, WordTokenizer)

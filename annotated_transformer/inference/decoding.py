@@ -20,7 +20,7 @@ from ..checks import check_ids, check_mask, check_number
 from ..transformer import recorders, subsequent_mask, target_mask
 from ..engine.cache import IncrementalDecoder, combine_logits
 
-# %% ../../nbs/40_decoding.ipynb #8396cfe2
+# %% ../../nbs/40_decoding.ipynb #70ee4c5e
 @contextmanager
 def evaluating(
     model:nn.Module,    # Any module
@@ -33,7 +33,7 @@ def evaluating(
     finally:
         for part in training: part.training = True
 
-# %% ../../nbs/40_decoding.ipynb #7c9eba13
+# %% ../../nbs/40_decoding.ipynb #923ffad2
 def check_models(
     model, # An `EncoderDecoder`, or several
 )->nn.ModuleList: # The models
@@ -72,9 +72,9 @@ def check_end(end_symbol, logits):
     "Raise if the end symbol is outside the vocabulary, since no sentence would end."
     if end_symbol is not None and end_symbol >= logits.size(-1):
         last = logits.size(-1) - 1
-        raise ValueError(f"end_symbol={end_symbol} is outside the vocabulary, which ends at {last}.")
+        raise ValueError(f"end_symbol={end_symbol} is above {last}, the last id of the vocabulary.")
 
-# %% ../../nbs/40_decoding.ipynb #960d9216
+# %% ../../nbs/40_decoding.ipynb #75139061
 def top_n(
     x:Tensor,     # `(R, V)`
     n:int,        # Number of entries
@@ -90,7 +90,7 @@ def top_n(
     top, which = x.gather(1, columns).topk(n)
     return top, columns.gather(1, which)
 
-# %% ../../nbs/40_decoding.ipynb #48846c21
+# %% ../../nbs/40_decoding.ipynb #cba26758
 def greedy_search(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
     src:Tensor,               # Source ids `(B, S)`
@@ -144,7 +144,7 @@ def replay_recorded(models, src, mask, tgt):
         if tgt.numel() and any(part in recorders.get() for part in model.modules()):
             model(src, tgt, mask, subsequent_mask(tgt.size(1), tgt.device))
 
-# %% ../../nbs/40_decoding.ipynb #95dc5122
+# %% ../../nbs/40_decoding.ipynb #f9e678dd
 @dataclass(frozen=True)
 class SamplingOptions:
     "Options of sampling."
@@ -171,7 +171,7 @@ def inverse_cdf(p, u):
     "Index at which the cumulated probabilities `p (R, V)` pass `u (R,)`."
     return (p.cumsum(-1) > u[:, None] * p.sum(-1, keepdim=True)).int().argmax(-1)
 
-# %% ../../nbs/40_decoding.ipynb #2da8ac1e
+# %% ../../nbs/40_decoding.ipynb #0c13750a
 def sample_decode(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
     src:Tensor,               # Source ids `(B, S)`
@@ -203,7 +203,7 @@ def check_seeds(seed, rows):
     for s in seeds: check_number("seed", s, high=2**63 - 1, whole=True)
     return seeds
 
-# %% ../../nbs/40_decoding.ipynb #a871f227
+# %% ../../nbs/40_decoding.ipynb #166f945b
 def score_targets(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
     src:Tensor,           # Source ids `(B, S)`

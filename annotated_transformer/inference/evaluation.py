@@ -8,7 +8,7 @@ __all__ = ['FORMS', 'bleu_counts', 'bleu_of_counts', 'bleu_tokenizer', 'corpus_b
            'paired_draws', 'sentence_counts', 'middle_95', 'bootstrap_interval', 'Comparison', 'paired_bootstrap',
            'counts_of_runs', 'spread']
 
-# %% ../../nbs/42_evaluation.ipynb #402f3015
+# %% ../../nbs/42_evaluation.ipynb #38c6d556
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from importlib.metadata import version
 from statistics import mean, stdev
 
 from ..checks import check_choice, check_number
-from .search import ngrams
+from .beam import ngrams
 
 # %% ../../nbs/42_evaluation.ipynb #fe3fa50a
 def bleu_counts(

@@ -139,7 +139,7 @@ def check_installed(*libraries):
         raise ImportError(f"{' and '.join(libraries)} cannot be imported: "
                           "pip install annotated_transformer[export].") from None
 
-# %% ../../nbs/44_export.ipynb #8a956f48
+# %% ../../nbs/44_export.ipynb #4e2d2a79
 class GraphCache:
     "Keys and values as tensors of a graph: appending makes new tensors."
     def __init__(self,
@@ -168,9 +168,14 @@ class GraphStep(CachedStep):
         source:tuple,      # Keys and values of the source
     ):
         self.qkv, self.mask, self.length = qkv, mask, past[0].size(3)
-        self.memory = mask # its length is the number of sentences
         caches = ([GraphCache(k, v) for k, v in zip(*pair)] for pair in (past, source))
         self.layers = list(zip(*caches))
+
+    def cross_attention(self, attn, cache, x):
+        "One prefix per sentence."
+        q = attn.W_q(x)
+        x = attn.attend(attn.heads(q, q, q)[0], *cache.filled(), self.mask)
+        return attn.W_o(x.transpose(1, 2).flatten(-2))
 
 # %% ../../nbs/44_export.ipynb #c1422521
 class OnnxEncoder(nn.Module):

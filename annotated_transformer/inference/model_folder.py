@@ -6,7 +6,7 @@
 __all__ = ['WRITTEN', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'save_model_folder',
            'read_config', 'load_model_folder', 'load_model', 'least_weights']
 
-# %% ../../nbs/39_model_folder.ipynb #6da5df38
+# %% ../../nbs/39_model_folder.ipynb #6da8c9de
 import json
 import os
 from dataclasses import asdict
@@ -22,7 +22,7 @@ from ..data.text import vocabulary_digest
 from annotated_transformer.train.checkpoints import (
     atomic_folder, check_manifest, check_replaceable, load_weights, read_manifest, save_weights,
     to_strict_json)
-from ..train.hardware import best_device, memory_error
+from ..train.hardware import memory_error
 from ..transformer import make_model
 
 # %% ../../nbs/39_model_folder.ipynb #d0ec564c
