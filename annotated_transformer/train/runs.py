@@ -192,7 +192,7 @@ class Run:
         self.context, self.worker = context, Worker(model, optimizer, context)
         self.state, self.epoch_progress, self.history = TrainState(), EpochProgress(), []
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
-        data = {f"train.{name}": value for name, value in train.facts.items()}
+        data = {f"train.{name}": value for name, value in train.fingerprint.items()}
         self.settings = (fingerprint or {}) | asdict(config) | data
         self.keep = max(config.keep_last, 1 if config.average_every else config.average_checkpoints)
         ema = get_ema_multi_avg_fn(config.ema_decay)
