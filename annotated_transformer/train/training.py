@@ -297,7 +297,7 @@ def check_data(
     if options.out is None and context.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
         raise ValueError("out=None keeps no checkpoint for a restarted process: "
                          "give out, or --max-restarts 0.")
-    context.assert_same("data or configuration", (config, train.facts, (valid or train).facts))
+    context.assert_same("data or configuration", (config, train.fingerprint, (valid or train).fingerprint))
     return context
 
 # %% ../../nbs/34_training.ipynb #38ba9562
