@@ -38,7 +38,7 @@ from ..transformer import (
     Batch, DummyScheduler, EncoderDecoder, LabelSmoothing, MultiHeadedAttention,
     PositionwiseFeedForward, SimpleLossCompute, make_model, run_epoch)
 
-# %% ../../nbs/92_benchmarks.ipynb #352629e3
+# %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
 class Workload(NamedTuple):
     "Batches to train on."
     data:str            # Name of the corpus
@@ -52,7 +52,7 @@ def workload(
 )->Workload:             # The same in every call
     "Batches of real sentences of at most 72 tokens."
     check_number("batches", batches, 1, whole=True)
-    data = data or ("multi30k" if os.environ.get("MULTI30K") else "pocket")
+    if data is None: data = "multi30k" if os.environ.get("MULTI30K") else "pocket"
     check_choice("data", data, RECIPES)
     pairs = load_corpus(data)
     tokenizer, _ = train_tokenizers(pairs, vocab_size=RECIPES[data][2])
@@ -298,7 +298,7 @@ def steps_benchmark(
     seconds = interleave(contenders(model, config), work.batches, repeats)
     return dict(tokens=[b.ntokens for b in work.batches] * repeats, seconds=seconds)
 
-# %% ../../nbs/92_benchmarks.ipynb #4ae566a3
+# %% ../../nbs/92_benchmarks.ipynb #fd9b694a
 def benchmarks(
     size:str="small", # Preset
     batches:int=5,    # Batches in each round
@@ -319,11 +319,10 @@ def write_record(
 )->Path:         # The same path
     "Save a record as JSON with times in microseconds."
     rounded = json.loads(json.dumps(record), parse_float=lambda digits: round(float(digits), 6))
-    path = Path(path)
-    path.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
-    return path
+    Path(path).write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    return Path(path)
 
-# %% ../../nbs/92_benchmarks.ipynb #4abf22cf
+# %% ../../nbs/92_benchmarks.ipynb #bf3c1582
 @call_parse
 def bench(
     size:str="small", # Model size: base, big, small or tiny
@@ -341,8 +340,8 @@ def bench(
             torch.set_num_threads(threads)
         if json: check_record(json, "at-bench")
         print(hardware(best_device(device)), flush=True)
-        record = dict(command=command_line("at-bench", bench, given))
-        record |= benchmarks(size, batches, repeats, device)
+        command = dict(command=command_line("at-bench", bench, given))
+        record = command | benchmarks(size, batches, repeats, device)
         print_steps(record["steps"])
         if json: print(f"saved in {write_record(record, json)}")
 
