@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/99_all.ipynb #b835bbc5
+# %% ../nbs/99_all.ipynb #9aec4352
 from .transformer import *
 from annotated_transformer.config import (
     PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
@@ -95,7 +95,6 @@ from annotated_transformer.lab.interop import (
     config_of, from_ctranslate2, from_marian, from_torch, to_marian, to_torch,
 )
 from .lab.experiments import ablate, over_seeds, quality_grid
-from .lab.tutor import check, hint, progress
 
 # %% ../nbs/99_all.ipynb #d65d9fad
 __all__ = sorted(name for name, value in globals().items()
