@@ -25,7 +25,7 @@ from annotated_transformer.train.checkpoints import (
 from ..train.hardware import memory_error
 from ..transformer import make_model
 
-# %% ../../nbs/39_model_folder.ipynb #d0ec564c
+# %% ../../nbs/39_model_folder.ipynb #8fd38250
 def check_path(folder):
     "Raise unless `folder` is a path."
     if isinstance(folder, (str, os.PathLike)): return folder
@@ -47,7 +47,7 @@ def check_place(
                               "move it, or choose another folder.")
     return place
 
-# %% ../../nbs/39_model_folder.ipynb #57ee3c6b
+# %% ../../nbs/39_model_folder.ipynb #da530290
 def model_card(
     translator, # A `Translator`
 )->str:         # Markdown
@@ -82,7 +82,7 @@ def card_facts(translator):
         test=test and (f"BLEU {test['bleu']:.2f} on {test['sentences']:,} sentences, "
                        f"{test['signature']}"))
 
-# %% ../../nbs/39_model_folder.ipynb #e0386ada
+# %% ../../nbs/39_model_folder.ipynb #68622d0e
 def save_tokenizers(
     src_tokenizer, # Source tokenizer
     tgt_tokenizer, # Target tokenizer; the same object when the vocabulary is joint
@@ -111,7 +111,7 @@ def save_model_folder(
         (new/"README.md").write_text(model_card(translator), encoding="utf-8")
     return Path(folder)
 
-# %% ../../nbs/39_model_folder.ipynb #66fdac4f
+# %% ../../nbs/39_model_folder.ipynb #7e756389
 WRITTEN = "give a folder that save_pretrained wrote."
 
 def read_config(
@@ -135,7 +135,7 @@ def read_config(
     config = check_complete(upgrade_settings(parts[0]), TransformerConfig)
     return TransformerConfig(**config), *parts[1:]
 
-# %% ../../nbs/39_model_folder.ipynb #0053091d
+# %% ../../nbs/39_model_folder.ipynb #2337fa7d
 def load_model_folder(
     folder, # Folder of a saved model, or "pocket"
 )->tuple: # Model, source tokenizer, target tokenizer, configuration, about
