@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test coverage locked hashes soak site preview test-site notebooks exercises readme clean
+.PHONY: translate test types coverage slow mutants locked hashes soak site preview test-site notebooks exercises readme clean
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -39,8 +39,15 @@ translate: .venv/installed ## train on the embedded corpus, score, save
 test: .venv/installed-dev ## every check and every notebook's tests
 	$(BIN)/python .ci/check.py
 
-coverage: .venv/installed-dev ## the notebooks' checks run on the package itself; the lines and branches they reach
+coverage: .venv/installed-dev ## the notebooks' tests run on the package itself; the lines and branches they reach
 	$(BIN)/python .ci/cover.py
+
+slow: .venv/installed-dev ## the tests that are too long for `make test`, marked `#| slow`
+	RUN_LONG=1 $(BIN)/nbdev_test --flags slow --n_workers 2 --timing --do_print
+
+mutants: .venv/installed-dev ## do the tests notice one changed place of a module? 100 places of each, some hours
+	$(PIP) --no-build-isolation -e .[mutation]
+	$(BIN)/python .ci/mutants.py --sample 100
 
 .venv/installed-docs: .venv/installed-dev
 	$(PIP) --no-build-isolation -e .[docs]
@@ -58,6 +65,9 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	rm -rf _site
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
+
+types: _vendor/done ## pyright on the core, the engine and the base modules
+	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p .ci/pyrightconfig.json --pythonpath $(BIN)/python
 
 preview: site ## the site on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _site 8000

@@ -1,4 +1,4 @@
-"""Every check of `make test`: notebooks clean, package and README as the notebooks say, modules importable alone, tests pass."""
+"""Every check of `make test`: notebooks clean, package and README as the notebooks say, modules importable alone, limits of the architecture kept, tests pass."""
 import filecmp
 import os
 import shutil
@@ -60,6 +60,15 @@ def harmless(): # the rules stand in .ci/ruff.toml
     code, out = run(BIN/'ruff', 'check', '--ignore-noqa', '--no-cache', '--quiet', '--output-format', 'concise', '--config', '.ci/ruff.toml', PACKAGE, '.ci', 'docs', 'setup.py')
     return (out.strip() or f'ruff ended with {code}') if code else ''
 
+def style(): # the rules stand in .ci/style.toml
+    code, out = run(BIN/'ruff', 'check', '--no-cache', '--quiet', '--output-format', 'concise', '--config', '.ci/style.toml', PACKAGE)
+    return (out.strip() or f'ruff ended with {code}') if code else ''
+
+def structure(): # figures and limits stand in .ci/structure.py
+    code, out = run(sys.executable, '.ci/structure.py')
+    print(out.strip(), flush=True)
+    return 'beyond the limits above' if code else ''
+
 def locked(): return run(sys.executable, '.ci/hashes.py')[1].strip()
 
 def test(): # the notebooks share the cores, so each computes on one
@@ -69,7 +78,7 @@ def test(): # the notebooks share the cores, so each computes on one
 
 def main():
     failed = 0
-    for check in (checks := (clean, exported, readme, importable, harmless, locked, test)):
+    for check in (checks := (clean, exported, readme, importable, harmless, style, structure, locked, test)):
         problem = check()
         failed += bool(problem)
         print(f"{check.__name__:12} {problem or 'ok'}", flush=True)

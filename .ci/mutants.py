@@ -21,11 +21,11 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-from annotated_transformer.lab.proof import _import_common, _install, prove_apart, rooms
+from annotated_transformer.lab.proof import check_in_processes, import_common, install_mutant, notebooks_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS, RECORD = ROOT/'runs/mutants', ROOT/'nbs/results/mutants.json'
-MODULES = ('masks', 'attention', 'layers', 'engine.losses', 'data.batching', 'inference.decoding')
+MODULES = ('transformer', 'engine.fast', 'engine.cache', 'engine.losses', 'data.batching', 'inference.decoding', 'inference.beam')
 
 def mutants(source):
     "Every mutant that is a program and differs in more than annotations, as (operator, occurrence, code)."
@@ -56,23 +56,23 @@ def prepare(module, code):
     import hypothesis
     hypothesis.settings.register_profile('first', phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate], database=None) # the first failure will do
     hypothesis.settings.load_profile('first')
-    _install(module, code, 'annotated_transformer')
+    install_mutant(module, code, 'annotated_transformer')
 
-def judge(module, sample):
+def check_module(module, sample):
     source = (ROOT/f'annotated_transformer/{module.replace(".", "/")}.py').read_text()
-    path, room = RUNS/f'{module}.jsonl', rooms(module, ROOT/'nbs')[0]
+    path, notebook = RUNS/f'{module}.jsonl', notebooks_of(module, ROOT/'nbs')[0]
     known = {(m['operator'], m['before'], m['after']) for m in read(path)}
     start = monotonic()
-    [sound] = prove_apart(room, prepare=partial(prepare, module, source))
+    [sound] = check_in_processes(notebook, prepare=partial(prepare, module, source))
     assert sound.passed, sound
     limit, found = 20 + 5 * (monotonic() - start), list(mutants(source))
     random.Random(0).shuffle(found)
     for operator, place, code in found[:sample]:
         before, after = changed(source, code)
         if (operator, before, after) in known: continue
-        [verdict] = prove_apart(room, prepare=partial(prepare, module, code), limit=limit) # too slow is caught, too
-        fate = 'survived' if verdict.passed else 'killed' if verdict.cell else 'stillborn'
-        row = dict(operator=operator, before=before, after=after, fate=fate, by=verdict.cell and verdict.cell.number, error=verdict.error[:100], seconds=round(verdict.seconds, 1), of=len(found))
+        [result] = check_in_processes(notebook, prepare=partial(prepare, module, code), limit=limit) # too slow is caught, too
+        fate = 'survived' if result.passed else 'killed' if result.cell else 'stillborn'
+        row = dict(operator=operator, before=before, after=after, fate=fate, by=result.cell and result.cell.number, error=result.error[:100], seconds=round(result.seconds, 1), of=len(found))
         with path.open('a') as file: file.write(json.dumps(row) + '\n')
     rows = read(path)
     print(module, {fate: sum(row['fate'] == fate for row in rows) for fate in ('killed', 'survived', 'stillborn')}, 'of', len(found), flush=True)
@@ -96,7 +96,7 @@ def main():
     if args.record: return record(args.modules)
     RUNS.mkdir(parents=True, exist_ok=True)
     os.environ['OMP_NUM_THREADS'] = '1'
-    _import_common()
-    for module in args.modules: judge(module, args.sample)
+    import_common()
+    for module in args.modules: check_module(module, args.sample)
 
 main()

@@ -13,9 +13,8 @@
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
     python .ci/soak.py quick              # all of them in short, keeps no figures; the short form of store and start is shards, that of race is in 32_distributed
 
-The checks that a notebook shows in its short form are taken from its cells, so that page and script run the same code."""
+The faults themselves are in faults.py."""
 import argparse
-import ast
 import contextlib
 import io
 import json
@@ -37,40 +36,18 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD, WORK = ROOT/'nbs/results/soak.json', ROOT/'build/soak'
 os.environ |= dict(OMP_NUM_THREADS='1', TOKENIZERS_PARALLELISM='false') # equal bits are promised for equal numbers of threads
 
-# ---- the page's own code
-
-def from_page(name, *wanted):
-    "What the cells of a notebook define under these names, with the imports of the page and the module that it makes"
-    cells = [''.join(cell['source']) for cell in json.loads((ROOT/f'nbs/{name}.ipynb').read_text())['cells'] if cell['cell_type'] == 'code']
-    statements = [s for cell in cells for s in ast.parse(cell).body]
-    chosen = [s for s in statements if isinstance(s, (ast.Import, ast.ImportFrom)) or defined(s) & set(wanted)]
-    missing = set(wanted) - set().union(*map(defined, chosen))
-    if missing: sys.exit(f'{name} no longer defines {sorted(missing)}')
-    space = dict(__name__=f'page_{name}')
-    exec(f'from annotated_transformer.{name[3:]} import *', space)
-    exec(compile(ast.Module(chosen, []), name, 'exec'), space)
-    return space
-
-def defined(statement):
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)): return {statement.name}
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-
 # ---- checkpoints
 
-DAMAGE = ('Surprise', 'small', 'room', 'model', 'room_path', 'trace', 'bomb', 'refused', 'flip', 'some_updates', 'equal', 'rewritten', 'some_file', 'some_tensors', 'ACCIDENTS', 'cut_short', 'grown', 'bit_flipped',
-          'overwritten', 'zeroed', 'emptied', 'missing', 'swapped', 'joined', 'forged', 'header', 'tensor', 'archived', 'bombed', 'zipped_bomb', 'large_header', 'deep_header', 'lying_shape', 'lying_place',
-          'unknown_type', 'strange_state', 'folder_for_file', 'climbing', 'HOSTILE', 'acts', 'on_watch', 'previous_used', 'ACTS', 'note_act', 'withstands', 'withstand_all')
-
 def damage(n, seed, work, minutes):
-    "`withstands` of the page ends at the first damage that is not refused by name, runs anything, or is not followed by the use of the checkpoint before it"
-    page = from_page('31_checkpoints', *DAMAGE)
-    sys.addaudithook(page['note_act'])
-    kinds = page['withstand_all'](n, seed, work)
-    return dict(damages=n, refused=sum(kinds.values()), executed=len(page['acts']), previous_used=page['previous_used'][0], kinds=kinds)
+    "Ends at the first damage that is not rejected by name, runs anything, or is not followed by the use of the checkpoint before it"
+    import faults
+    sys.addaudithook(faults.note_act)
+    kinds = faults.check_all_damage(n, seed, work)
+    return dict(damages=n, refused=sum(kinds.values()), executed=len(faults.acts), previous_used=faults.previous_used[0], kinds=kinds)
 
 def full(n, seed, work, minutes):
-    return from_page('31_checkpoints', 'FULL_DISK', 'full_disk')['full_disk'](n, work/'run') | dict(saves=2 * n)
+    import faults
+    return faults.full_disk(n, work/'run') | dict(saves=2 * n)
 
 # ---- trainings that are stopped
 
@@ -145,7 +122,7 @@ def crash(n, seed, work, minutes):
     status, target = digest(fresh(work/'whole'))
     if status: sys.exit(f'the training itself fails: {target}')
     failed, events = [], Counter()
-    watched = from_page('31_checkpoints', 'FILE_EVENTS')['FILE_EVENTS']
+    from faults import FILE_EVENTS as watched
     folder = fresh(work/'cut')
     def noted(note): end_before(None, folder, note, watched); train_in(folder)
     status, calls = in_child(noted)
@@ -174,7 +151,7 @@ def pocket_file(path):
     return path
 
 def at_train(data, out, resume, processes=1):
-    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup=40 average_checkpoints=3 save_every=7 accum_iter=2'
+    small = 'N=1 d_model=32 d_ff=64 h=2 dropout=0.1 max_tokens=500 warmup_steps=40 average_checkpoints=3 save_every=7 accum_iter=2'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--out', out, '--set', small, '--epochs', '12', '--vocab', '400', '--show', '0', '--device', 'cpu', *(['--resume'] if resume else [])]
     launch = [sys.executable, '-m', 'torch.distributed.run', '--nproc-per-node', processes, '--max-restarts', 9, '--rdzv-backend', 'c10d', '--rdzv-endpoint', 'localhost:0', '--no-python'] if processes > 1 else []
     return subprocess.Popen([str(word) for word in (*launch, *command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'))
@@ -359,7 +336,7 @@ def to_be_stored(n, seed, work):
 
 def followed(data, store, out, work, epochs):
     "So many epochs of at-train from a store, or with none the first 5 seconds of one: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
-    how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup=100 average_checkpoints=1 save_every=5 precision=fp32'
+    how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup_steps=100 average_checkpoints=1 save_every=5 precision=fp32'
     command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', epochs or 1, '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
     began, first, held, training, asked = time.time(), None, [], out.with_name(f'{out.name}-training'), False
     said = tempfile.TemporaryFile('w+')
@@ -452,20 +429,22 @@ def drawn(n, seed, *strategies):
     return run
 
 def texts(n, seed, work):
-    page = from_page('20_text', 'STRANGE', 'fuzz_texts')
-    page_sentences = from_page('20_text', 'FIRST', 'LAST', 'VERB', 'noun', 'sentences')['sentences']
-    german, english = map(list, zip(*page_sentences(400, seed=1)))
-    with in_time(120): return Counter(answered=page['fuzz_texts'](n, seed, page['WordTokenizer'].train(german, 'de'), page['SubwordTokenizer'].train(german + english, 500))['lists'])
+    import faults
+    from annotated_transformer.data.bpe import SubwordTokenizer
+    from annotated_transformer.data.text import WordTokenizer
+    german, english = map(list, zip(*faults.sentences(400, seed=1)))
+    with in_time(120): return Counter(answered=faults.fuzz_texts(n, seed, WordTokenizer.train(german, 'de'), SubwordTokenizer.train(german + english, 500))['lists'])
 
 def files(n, seed, work):
-    with in_time(120): return from_page('23_corpora', 'PLAIN', 'SCRAPS', 'naive_lines', 'naive_pairs', 'fuzz_files')['fuzz_files'](n, seed, work/'files')
+    import faults
+    with in_time(120): return faults.fuzz_files(n, seed, work/'files')
 
 def settings(n, seed, work):
     from dataclasses import fields
     from hypothesis import strategies as st
     from annotated_transformer.inference.commands import read_settings
     from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
-    from annotated_transformer.inference.translator import read_config
+    from annotated_transformer.inference.model_folder import read_config
     kinds = (TransformerConfig, TrainingConfig)
     names = [f.name for kind in kinds for f in fields(kind)]
     value = st.one_of(st.none(), st.booleans(), st.integers(), st.integers(-2, 600), st.floats(), st.floats(0, 1), st.text(max_size=8), st.sampled_from(['all', 'none', 'decoder', 'fp32', 'adam', 'cosine', 10**400, [], {}, [1]]))
@@ -490,7 +469,7 @@ def settings(n, seed, work):
     return drawn(n, seed, st.sampled_from(kinds), given, junk, st.sampled_from(['raw', 'json', 'saved', 'words']))(check)
 
 VALUES = ['', '0', '1', '2', '-1', '1e9', 'nan', 'inf', '1.5', 'pocket', 'de-en', 'en-de', 'xx', 'tiny', 'base', 'bpe', 'words', 'fp32', 'cpu', 'cuda:7', 'abacus', '.', '/', '/proc/nowhere', '../..', '~', '*', 'a=b', 'N=0', 'd_model=7',
-          'epochs=1', 'clip=__import__("os")', '--', '-', '-h', '9' * 30, 'Emma', 'ü🚪', '\udcff', 'a\nb', 'x' * 3000]
+          'epochs=1', 'max_grad_norm=__import__("os")', '--', '-', '-h', '9' * 30, 'Emma', 'ü🚪', '\udcff', 'a\nb', 'x' * 3000]
 
 class Reached(Exception): 'The arguments are good, and the work would begin'
 
@@ -499,14 +478,15 @@ def commands(n, seed, work):
     import torch
     from fastcore import script
     from hypothesis import strategies as st
-    from annotated_transformer import benchmarks, cli, engines, experiments, referee
+    from annotated_transformer.inference import commands as cli, metrics
+    from annotated_transformer.lab import benchmarks, engines, experiments
     load, pocket, parsed = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket'), []
     def reached(*args, **kwargs): raise Reached
     kept = script.merge
     def merged(*dicts): parsed.append(kept(*dicts)); return parsed[-1]
-    functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': referee.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
+    functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': metrics.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
     takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
-    where = [(cli, 'load_parts'), (referee, 'hearing'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
+    where = [(cli, 'load_parts'), (metrics, 'hearing'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
     fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
     def check(name, options, words, well_meant, typed):
@@ -595,7 +575,7 @@ def run(part, n, seed, minutes, keep):
     began, used = time.time(), os.times()
     found = PARTS[part][0](n, seed, work.resolve(), minutes)
     after = os.times()
-    from annotated_transformer.train.training import hardware, environment_info
+    from annotated_transformer.train.hardware import environment_info, hardware
     size = f' --minutes {minutes:g}' if part == 'loop' else '' if part == 'race' else f' --n {n}'
     about = dict(command=f'python .ci/soak.py {part}{size} --seed {seed}', seed=seed, revision=environment_info().get('revision'), hardware=hardware('cpu'), seconds=round(time.time() - began), cpu_seconds=round(sum(after[:4]) - sum(used[:4])))
     print(part, json.dumps(about | found, indent=1))

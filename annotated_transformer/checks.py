@@ -91,17 +91,20 @@ def check_ids(
         raise ValueError(f"{name} has shape {tuple(ids.shape)}: give ids of shape (B, T).")
     return ids.long()
 
-# %% ../nbs/03_checks.ipynb #8f0ebb54
+# %% ../nbs/03_checks.ipynb #b61534f6
 def check_mask(
-    mask:Tensor|None, # Mask `(B, 1, S)` or `(B, T, S)`, zeros and ones of any dtype; None: all may attend
+    mask:Tensor|None, # `(B, 1, S)` or `(B, T, S)`, zeros and ones of any dtype, or None
     shape,            # `(B, T, S)`
 )->Tensor|None:       # The same mask as bool
     "Raise unless the mask holds zeros and ones and broadcasts to `shape`."
     if mask is None: return None
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask is a {type(mask).__name__}: give a tensor, True = may attend, or None.")
+        kind = type(mask).__name__
+        raise TypeError(f"mask is a {kind}: give a tensor, True = may attend, or None.")
     if not ((mask == 0) | (mask == 1)).all():
-        raise ValueError(f"mask of {mask.dtype} holds values other than 0 and 1: give True where attention is allowed.")
+        raise ValueError(f"mask of {mask.dtype} holds values other than 0 and 1: "
+                         "give True where attention is allowed.")
     if mask.dim() != len(shape) or any(m not in (1, n) for m, n in zip(mask.shape, shape)):
-        raise ValueError(f"mask has shape {tuple(mask.shape)}, which does not broadcast to {tuple(shape)}.")
+        raise ValueError(f"mask has shape {tuple(mask.shape)}, "
+                         f"which does not broadcast to {tuple(shape)}.")
     return mask != 0

@@ -6,13 +6,19 @@
 __all__ = ['MAX_SIZE', 'PRESETS', 'OLD_NAMES', 'TransformerConfig', 'preset', 'TrainingConfig', 'to_json', 'upgrade_settings',
            'from_json']
 
-# %% ../nbs/02_config.ipynb #d0399890
+# %% ../nbs/02_config.ipynb #80c528e1
 import json
-from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 
-from .checks import check_choice, check_complete, check_known, check_number, short_repr
+from annotated_transformer.checks import (
+    check_choice,
+    check_complete,
+    check_known,
+    check_number,
+    short_repr,
+)
 
-# %% ../nbs/02_config.ipynb #631c172c
+# %% ../nbs/02_config.ipynb #829e6a3a
 MAX_SIZE = 2**20 # Largest accepted width or depth
 
 @dataclass(frozen=True)
@@ -45,10 +51,12 @@ class TransformerConfig:
                 check_number(name, getattr(self, name), high=1)
         check_choice("tie", self.tie, ("none", "decoder", "all"))
         if not isinstance(self.positions, str):
-            raise TypeError(f"positions={short_repr(self.positions)} is not a name: give a string such as 'sinusoidal'.")
+            name = short_repr(self.positions)
+            raise TypeError(f"positions={name} is not a name: give a string such as 'sinusoidal'.")
         if self.d_k is None and self.d_model % self.h:
             near = next(d for d in range(self.h - 1, 0, -1) if self.d_model % d == 0)
-            raise ValueError(f"d_model={self.d_model} is not divisible by h={self.h}: pick h={near}, or give d_k.")
+            raise ValueError(f"d_model={self.d_model} is not divisible by h={self.h}: "
+                             f"pick h={near}, or give d_k.")
 
 # %% ../nbs/02_config.ipynb #9e30f52f
 PRESETS = dict(
@@ -65,7 +73,7 @@ def preset(
     check_choice("preset", name, PRESETS)
     return replace(PRESETS[name], **check_known(changes, TransformerConfig))
 
-# %% ../nbs/02_config.ipynb #cecc3488
+# %% ../nbs/02_config.ipynb #cacfd8f9
 @dataclass(frozen=True)
 class TrainingConfig:
     "Hyper-parameters of a training run (§5.1-§5.4)."
@@ -76,10 +84,10 @@ class TrainingConfig:
     warmup_steps:int = 800       # Updates until the learning rate peaks
     label_smoothing:float = 0.1  # ε of label smoothing
     average_checkpoints:int = 5  # Number of last checkpoints whose mean is the result
-    average_every:int = 0        # Updates between averaged checkpoints; 0: those at the ends of epochs
+    average_every:int = 0        # Updates between averaged checkpoints; 0: one per epoch
     max_len:int = 150            # Maximum length of a training sentence in tokens
     max_seconds:float|None = None # Time limit, checked at the end of each epoch; None: none
-    precision:str = "auto"       # "fp32", "bf16" or "auto" (bf16 where the hardware multiplies it fast)
+    precision:str = "auto"       # "fp32", "bf16" or "auto" (bf16 where it is fast)
     seed:int = 0                 # Seed of weights, batches and dropout
     schedule:str = "noam"        # "noam", "inverse_sqrt", "cosine" or "constant"
     peak_lr:float|None = None    # Highest learning rate, in place of `lr_factor`
@@ -94,13 +102,12 @@ class TrainingConfig:
     keep_best:int = 0            # Number of best epochs whose checkpoints are kept
 
     def __post_init__(self):
-        for name in ("epochs", "max_tokens", "accum_iter", "warmup_steps", "average_checkpoints", "max_len"):
-            check_number(name, getattr(self, name), 1, 2**40, whole=True)
-        for name, least in dict(average_every=0, save_every=0, keep_last=2, keep_best=0).items():
+        for name, least in self._least().items():
             check_number(name, getattr(self, name), least, 2**40, whole=True)
         for name, most in dict(label_smoothing=.999, ema_decay=.999999, bpe_dropout=1).items():
             check_number(name, getattr(self, name), high=most)
-        for name in ("lr_factor", "weight_decay", "rdrop_alpha"): check_number(name, getattr(self, name))
+        for name in ("lr_factor", "weight_decay", "rdrop_alpha"):
+            check_number(name, getattr(self, name))
         for name, least in dict(max_seconds=0, peak_lr=1e-12, max_grad_norm=1e-12).items():
             if getattr(self, name) is not None: check_number(name, getattr(self, name), low=least)
         check_number("seed", self.seed, high=2**63-1, whole=True)
@@ -109,14 +116,22 @@ class TrainingConfig:
         check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
         self._check_combinations()
 
+    def _least(self):
+        "Smallest accepted values of the whole numbers."
+        ones = "epochs", "max_tokens", "accum_iter", "warmup_steps", "average_checkpoints", "max_len"
+        zeros = "average_every", "save_every", "keep_best"
+        return dict.fromkeys(ones, 1) | dict.fromkeys(zeros, 0) | dict(keep_last=2)
+
     def _check_combinations(self):
         "Raise if two settings exclude each other."
         if self.peak_lr is not None and self.lr_factor != 1:
-            raise ValueError(f"lr_factor={self.lr_factor} and peak_lr={self.peak_lr} exclude each other.")
+            raise ValueError(f"lr_factor={self.lr_factor} and peak_lr={self.peak_lr} "
+                             "exclude each other.")
         if self.schedule == "noam" and self.peak_lr is not None:
             raise ValueError(f"peak_lr={self.peak_lr} has no effect in schedule='noam'.")
         if self.ema_decay and self.average_every:
-            raise ValueError(f"average_every={self.average_every} and ema_decay={self.ema_decay} exclude each other.")
+            raise ValueError(f"average_every={self.average_every} and ema_decay={self.ema_decay} "
+                             "exclude each other.")
         if self.optimizer == "adam" and self.weight_decay:
             raise ValueError(f"weight_decay={self.weight_decay} needs optimizer='adamw' or 'muon'.")
 
@@ -130,11 +145,11 @@ def to_json(
                         "give a TransformerConfig or a TrainingConfig.")
     return json.dumps(asdict(config), indent=2, allow_nan=False)
 
-# %% ../nbs/02_config.ipynb #e7ef1525
-OLD_NAMES = dict( # Name in version 0.1 -> names of today
-    factor=("lr_factor",), warmup=("warmup_steps",), smoothing=("label_smoothing",), peak=("peak_lr",),
-    average_last=("average_checkpoints",), clip=("max_grad_norm",), consistency=("rdrop_alpha",),
-    ema=("ema_decay",), inner_dropout=("attention_dropout", "activation_dropout"))
+# %% ../nbs/02_config.ipynb #b51ca42f
+OLD_NAMES = dict( # Name in version 0.1 -> name of today
+    factor="lr_factor", warmup="warmup_steps", smoothing="label_smoothing", peak="peak_lr",
+    average_last="average_checkpoints", clip="max_grad_norm", consistency="rdrop_alpha",
+    ema="ema_decay", inner_dropout="attention_dropout")
 
 def upgrade_settings(
     given:dict,      # Settings by name, perhaps of version 0.1
@@ -142,14 +157,14 @@ def upgrade_settings(
 )->dict:             # Settings by the names of today
     "Translate settings of version 0.1; others stay as they are."
     if not isinstance(given, dict): return given
-    old, out = {prefix + name: names for name, names in OLD_NAMES.items()}, {}
-    for name, value in given.items():
-        for new in old.get(name, (name.removeprefix(prefix) if isinstance(name, str) else name,)):
-            out[prefix + new if isinstance(new, str) and str(name).startswith(prefix) else new] = value
-    if prefix + "inner_dropout" in given: out[prefix + "N_decoder"] = None
+    new_names = {prefix + old: prefix + new for old, new in OLD_NAMES.items()}
+    out = {new_names.get(name, name): value for name, value in given.items()}
+    if prefix + "inner_dropout" in given: # one rate for two, and as many decoder as encoder layers
+        out[prefix + "activation_dropout"] = given[prefix + "inner_dropout"]
+        out[prefix + "N_decoder"] = None
     return out
 
-# %% ../nbs/02_config.ipynb #0b643388
+# %% ../nbs/02_config.ipynb #5f9189a8
 def from_json(
     text:str,   # Text written by `to_json`
     cls:type=TransformerConfig, # Class of the configuration
@@ -165,5 +180,6 @@ def from_json(
     except (ValueError, TypeError, RecursionError) as e:
         raise ValueError(f"This is not the JSON of a {cls.__name__}: {e}.") from None
     if not isinstance(given, dict):
-        raise ValueError(f"The JSON of a {cls.__name__} is an object of settings, not {short_repr(given)}.")
+        raise ValueError(f"The JSON of a {cls.__name__} is an object of settings, "
+                         f"not {short_repr(given)}.")
     return cls(**check_complete(upgrade_settings(given), cls))

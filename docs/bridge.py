@@ -29,17 +29,18 @@ def picture(data): # a drawing as it is; a chart as its data for charts.js, and 
     return f'<figure class="chart"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
 
 def cells(nb): # each cell as Sphinx is to see it
-    headings, options = set(), [dict(re.findall(r'^#\| ([\w-]+): *(.*)$', c.source, re.M)) for c in nb.cells]
+    in_tests, headings, options = False, set(), [dict(re.findall(r'^#\| ([\w-]+): *(.*)$', c.source, re.M)) for c in nb.cells]
     for c, o, after in zip(nb.cells, options, options[1:] + [{}]):
         if c.cell_type == 'raw' or o.get('include') == 'false': continue
         if o.get('output') == 'asis':
             c = nbformat.v4.new_markdown_cell(signature('\n\n'.join(out.data[MD] for out in c.outputs), headings, 'code-summary' in after))
         c.source = local(c.source) if c.cell_type == 'markdown' else re.sub(r'\A(#\|.*\n?)+', '', c.source).lstrip('\n')
+        if c.cell_type == 'markdown': in_tests |= bool(re.search('^## Tests *$', c.source, re.M))
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):
             if {VEGA, SVG} & set(out.get('data', {})): out.data = {'text/html': picture(out.data)}
             if MD in out.get('data', {}): out.data = {MD: local(''.join(out.data[MD]))}
-        c.metadata = {'tags': ['remove-input'] if o.get('echo') == 'false' else []}
+        c.metadata = {'tags': ['remove-input'] * (o.get('echo') == 'false') + ['fold-input'] * (o.get('code-fold') == 'true' and not in_tests)}
         yield c
 
 def main(source, target):

@@ -26,6 +26,6 @@ html_context = dict(default_mode='auto')
 html_static_path = ['static', '../_vendor']
 html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
-html_js_files = [('charts.js', dict(defer='defer'))] # loads vega.js where there is a chart
+html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js')] # charts.js loads vega.js where there is a chart
 mathjax_path = 'tex-svg-full.js'
 html_copy_source = html_show_sourcelink = html_use_index = False

@@ -35,13 +35,8 @@ from .runs import (
     EpochProgress, Run, RunOptions, Stopped, run_folder, stop_signals)
 from ..transformer import Batch, TrainState, rate
 
-# %% ../../nbs/34_training.ipynb #fe433b7e
-# names of modules that are not yet adapted
-from .hardware import environment_info, fast_bf16, hardware
-from .hardware import memory_error as _memory_for
-from .runs import has_checkpoint, lock_folder
-from .runs import remove_folder as _drop
-from ..transformer import DummyOptimizer, DummyScheduler, run_epoch
+# %% ../../nbs/34_training.ipynb #482849ad
+from .hardware import hardware # for lab.engines
 
 # %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
@@ -270,7 +265,7 @@ def validate(run, valid, device):
     loss = nll(model, batches, device, context=context, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
-# %% ../../nbs/34_training.ipynb #e262b095
+# %% ../../nbs/34_training.ipynb #49c0304a
 def check_data(
     train,              # Training pairs
     valid,              # Validation pairs, or None
@@ -297,7 +292,7 @@ def check_data(
     if options.out is None and context.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
         raise ValueError("out=None keeps no checkpoint for a restarted process: "
                          "give out, or --max-restarts 0.")
-    context.assert_same("data or configuration", (config, train.facts, (valid or train).facts))
+    context.assert_same("data or configuration", (config, train.fingerprint, (valid or train).fingerprint))
     return context
 
 # %% ../../nbs/34_training.ipynb #6a2e3909

@@ -1,0 +1,43 @@
+// Folds tests and cells that only draw; one switch in the header opens everything and is remembered.
+// Without scripts everything is open.
+const stored = {
+  get: () => { try { return localStorage.getItem("open-all") === "yes"; } catch { return false; } },
+  set: open => { try { localStorage.setItem("open-all", open ? "yes" : "no"); } catch { /* private window */ } },
+};
+
+function folded(label, kind, nodes) {
+  const details = Object.assign(document.createElement("details"), {className: `fold ${kind}`});
+  details.append(Object.assign(document.createElement("summary"), {textContent: label}));
+  nodes[0].before(details);
+  details.append(...nodes);
+  return details;
+}
+
+const folds = [];
+for (const input of document.querySelectorAll("div.cell.tag_fold-input > .cell_input"))
+  folds.push(folded("Code", "fold-code", [input]));
+
+const tests = document.querySelector("section#tests");
+if (tests) {
+  const cells = tests.querySelectorAll("div.cell").length;
+  folds.push(folded(cells === 1 ? "1 test" : `${cells} tests`, "fold-tests", [...tests.children].slice(1)));
+}
+
+function show(open) { for (const fold of folds) fold.open = open; }
+
+const target = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+function reveal() { for (let at = target(); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; }
+
+if (folds.length) {
+  const button = Object.assign(document.createElement("button"), {type: "button", className: "btn btn-sm fold-switch"});
+  const label = () => {
+    button.textContent = stored.get() ? "Fold code and tests" : "Open code and tests";
+    button.setAttribute("aria-pressed", stored.get());
+  };
+  button.addEventListener("click", () => { stored.set(!stored.get()); show(stored.get()); label(); });
+  (document.querySelector(".article-header-buttons") ?? document.querySelector(".bd-article")).prepend(button);
+  show(stored.get());
+  label();
+  reveal();
+  addEventListener("hashchange", reveal);
+}
