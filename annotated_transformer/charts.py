@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# %% ../nbs/04_charts.ipynb #dd1c2da9
+# %% ../nbs/04_charts.ipynb #678fbac6
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # the newest type that JupyterLab 4 draws
 VEGA_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MAX_MARKS = 2500                                # cells of a matrix, or rows of a table
@@ -33,7 +33,6 @@ LOOK = dict(
     line=dict(strokeWidth=2), point=dict(filled=True, size=40),
     range=dict(category=OKABE_ITO, heatmap=dict(scheme="viridis"), ramp=dict(scheme="viridis")))
 
-# %% ../nbs/04_charts.ipynb #b7b66383
 def _altair():
     "Import Altair and pandas at the first chart."
     try: import altair, pandas  # noqa: F401
@@ -42,7 +41,7 @@ def _altair():
                           "run `pip install altair pandas`.") from None
     return altair
 
-# %% ../nbs/04_charts.ipynb #5ebf6b82
+# %% ../nbs/04_charts.ipynb #c00c92ae
 def palette_png(
     png:bytes, # PNG file
 )->bytes:      # PNG file, one byte per pixel
@@ -52,7 +51,6 @@ def palette_png(
     picture.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
     return file.getvalue()
 
-# %% ../nbs/04_charts.ipynb #7ac91f87
 class Figure:
     "An Altair chart that is stored as Vega-Lite JSON and a small picture."
     def __init__(self,
@@ -93,7 +91,7 @@ class Figure:
         if picture: bundle["image/png"] = base64.b64encode(picture).decode()
         return bundle
 
-# %% ../nbs/04_charts.ipynb #93436a6e
+# %% ../nbs/04_charts.ipynb #c12b1bb1
 def _limit(n, name, most=MAX_MARKS):
     "Raise if a chart has too many marks."
     if n > most: raise ValueError(f"{name} has {n:,} marks, more than {most:,}.")
@@ -116,13 +114,10 @@ def _matrix(matrix, name="matrix"):
 def _labels(labels, n, name):
     "Return one text per row or column; numbers by default."
     if labels is None: return [str(i) for i in range(n)]
-    if isinstance(labels, str) or not hasattr(labels, "__iter__"):
+    if isinstance(labels, str) or not hasattr(labels, "__len__") or len(labels) != n:
         raise ValueError(f"{name} must be a list of {n} labels: got {labels!r}.")
-    labels = [t.item() if isinstance(t, Tensor) and t.numel() == 1 else t for t in labels]
-    if len(labels) == n: return [str(t) for t in labels]
-    raise ValueError(f"{name} has {len(labels)} labels, the matrix needs {n}.")
+    return [str(t.item() if isinstance(t, Tensor) else t) for t in labels]
 
-# %% ../nbs/04_charts.ipynb #a9e10834
 def tidy(
     matrix:Any,           # `(rows, columns)` tensor, array, DataFrame or nested list
     x:Sequence|None=None, # Column labels, default 0, 1, …; labels may repeat
@@ -150,7 +145,7 @@ def csv_data(
     parse = {c: kind(table[c]) for c in table}
     return alt.InlineData(values=text, format=alt.CsvDataFormat(type="csv", parse=parse))
 
-# %% ../nbs/04_charts.ipynb #8d59eb94
+# %% ../nbs/04_charts.ipynb #f949606f
 def _angle(labels, width):
     "Angle of labels that have `width` pixels each."
     return 0 if 6 * max(map(len, labels)) <= width else -45
@@ -197,7 +192,6 @@ def _cells(matrix, x, y, titles, domain, step, title):
         tooltip=[alt.Tooltip(f, title=t) for f, t in tips.items()],
     ).properties(width=step * C, height=step * R, **({"title": title} if title else {}))
 
-# %% ../nbs/04_charts.ipynb #f47098f5
 def heatmap(
     matrix:Any,             # `(rows, columns)`: queries as rows, keys as columns
     x:Sequence|None=None,   # Column labels; labels may repeat
@@ -213,7 +207,7 @@ def heatmap(
     step = _step(size, min(28, 360 // max(m.shape)))
     return Figure(_cells(m, x, y, (x_title, y_title), domain, step, title))
 
-# %% ../nbs/04_charts.ipynb #0a4d1366
+# %% ../nbs/04_charts.ipynb #9a586a90
 @dataclass(frozen=True)
 class GridOptions:
     "Options of `heatmaps`."
@@ -256,18 +250,16 @@ def heatmaps(
     title = dict(title=alt.TitleParams(o.title, offset=12)) if o.title else {}
     return Figure(alt.concat(*charts, columns=columns, **title))
 
-# %% ../nbs/04_charts.ipynb #9375da63
+# %% ../nbs/04_charts.ipynb #23e8d3bd
 def _column(values, name):
     "Return a column as a list of finite numbers, or else of texts."
     values = values.tolist() if hasattr(values, "tolist") else values
-    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
-        raise ValueError(f"Column {name!r} must be a list of rows: got {type(values).__name__}.")
-    values = [v.item() if getattr(v, "ndim", None) == 0 else v for v in values]
-    if any(v is None or isinstance(v, (list, tuple, dict, Tensor)) for v in values):
-        raise ValueError(f"Column {name!r} must hold one number or text per row.")
-    if any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
-        return [str(v) for v in values]
-    if all(-math.inf < v < math.inf for v in values): return values
+    single = isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__")
+    rows = [] if single else [v.item() if getattr(v, "ndim", None) == 0 else v for v in values]
+    if single or any(isinstance(v, (list, tuple, dict, Tensor, type(None))) for v in rows):
+        raise ValueError(f"Column {name!r} must be a list with one number or text per row.")
+    if any(type(v) not in (int, float) for v in rows): return [str(v) for v in rows]
+    if all(-math.inf < v < math.inf for v in rows): return rows
     raise ValueError(f"Column {name!r} holds NaN or infinity.")
 
 def _table(data, **roles):
@@ -290,7 +282,6 @@ def _table(data, **roles):
     if n <= len(OKABE_ITO): return pd.DataFrame(columns)
     raise ValueError(f"color={roles['color']!r} has {n} values for {len(OKABE_ITO)} colors.")
 
-# %% ../nbs/04_charts.ipynb #33de145d
 @dataclass(frozen=True)
 class ChartOptions:
     "Options of line, scatter and bar charts."
@@ -338,7 +329,7 @@ def _base(table, names, options, zero=False):
     title = dict(title=o.title) if o.title else {}
     return chart.properties(width=o.width, height=o.height, **title)
 
-# %% ../nbs/04_charts.ipynb #f8af5584
+# %% ../nbs/04_charts.ipynb #1830f201
 def _with_mark(lines, mark):
     "Add a dashed vertical line at `mark[0]` with the text `mark[1]`."
     alt = _altair()
@@ -363,7 +354,7 @@ def line_chart(
     lines = base.mark_line(point=points)
     return Figure(lines if mark is None else _with_mark(lines, mark))
 
-# %% ../nbs/04_charts.ipynb #47ffe811
+# %% ../nbs/04_charts.ipynb #773f9a0d
 def scatter_chart(
     data:Any,            # DataFrame, or dict of columns (lists, arrays, 1-D tensors)
     x:str,               # Column of the horizontal axis
@@ -380,7 +371,7 @@ def scatter_chart(
     texts = base.mark_text(align="left", dx=6).encode(text="label:N")
     return Figure(_altair().layer(points, texts))
 
-# %% ../nbs/04_charts.ipynb #fdd901ff
+# %% ../nbs/04_charts.ipynb #3bf2adc7
 def bar_chart(
     data:Any,              # DataFrame, or dict of columns (lists, arrays, 1-D tensors)
     x:str,                 # Column with the names of the bars, kept in its order

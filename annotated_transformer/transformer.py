@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['recorders', 'last_maps', 'POSITIONS', 'attention', 'MultiHeadedAttention', 'record_attention', 'padding_mask',
-           'subsequent_mask', 'target_mask', 'PositionwiseFeedForward', 'LayerNorm', 'SublayerConnection', 'clones',
-           'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder', 'Embeddings', 'sinusoids', 'PositionalEncoding',
-           'LearnedPositions', 'Generator', 'EncoderDecoder', 'init_weights', 'tie_embeddings', 'make_model', 'Batch',
+           'subsequent_mask', 'target_mask', 'PositionwiseFeedForward', 'LayerNorm', 'SublayerConnection', 'Embeddings',
+           'Generator', 'sinusoids', 'PositionalEncoding', 'LearnedPositions', 'clones', 'EncoderLayer', 'DecoderLayer',
+           'Encoder', 'Decoder', 'EncoderDecoder', 'init_weights', 'tie_embeddings', 'make_model', 'Batch',
            'LabelSmoothing', 'SimpleLossCompute', 'rate', 'TrainState', 'DummyOptimizer', 'DummyScheduler', 'run_epoch',
            'data_gen', 'greedy_decode']
 
@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# %% ../nbs/01_transformer.ipynb #35c638c5
+# %% ../nbs/01_transformer.ipynb #989fe8fd
 def attention(
     query:Tensor,          # Queries `(..., T, K)`
     key:Tensor,            # Keys `(..., S, K)`
@@ -41,7 +41,7 @@ def attention(
     if mask is not None: weights = weights.masked_fill(mask == 0, 0)  # a row without keys: zeros
     return (weights if dropout is None else dropout(weights)) @ value, weights
 
-# %% ../nbs/01_transformer.ipynb #80f07366
+# %% ../nbs/01_transformer.ipynb #a34d3841
 recorders = ContextVar("recorders", default={}) # Attention module -> function of its weights
 
 class MultiHeadedAttention(nn.Module):
@@ -88,7 +88,7 @@ class MultiHeadedAttention(nn.Module):
             record(weights.detach())
         return x
 
-# %% ../nbs/01_transformer.ipynb #cbd37e93
+# %% ../nbs/01_transformer.ipynb #998a1739
 last_maps = WeakKeyDictionary() # Model -> maps of its last recording
 
 @contextmanager
@@ -104,7 +104,7 @@ def record_attention(
     try: yield maps
     finally: recorders.reset(token)
 
-# %% ../nbs/01_transformer.ipynb #112275d4
+# %% ../nbs/01_transformer.ipynb #644de676
 def padding_mask(
     tokens:Tensor, # Token ids `(B, S)`
     pad:int=2,     # Id of `<blank>`
@@ -126,7 +126,7 @@ def target_mask(
     "Return the decoder's mask: no padding and no later position."
     return padding_mask(tgt, pad) & subsequent_mask(tgt.size(-1), tgt.device)
 
-# %% ../nbs/01_transformer.ipynb #36bb4caa
+# %% ../nbs/01_transformer.ipynb #c9541c70
 class PositionwiseFeedForward(nn.Module):
     "Position-wise feed-forward network (§3.3, equation 2)."
     def __init__(self,
@@ -146,7 +146,7 @@ class PositionwiseFeedForward(nn.Module):
         "max(0, xW₁ + b₁)W₂ + b₂."
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
-# %% ../nbs/01_transformer.ipynb #9455aee1
+# %% ../nbs/01_transformer.ipynb #e9acbf59
 class LayerNorm(nn.Module):
     "Layer normalization (§3.1)."
     def __init__(self,
@@ -165,7 +165,7 @@ class LayerNorm(nn.Module):
         mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
         return self.weight * (x - mean) / torch.sqrt(var + self.eps) + self.bias
 
-# %% ../nbs/01_transformer.ipynb #33c3418d
+# %% ../nbs/01_transformer.ipynb #1a79fe15
 class SublayerConnection(nn.Module):
     "Residual connection with layer normalization and dropout (§3.1, §5.4)."
     def __init__(self,
@@ -184,7 +184,95 @@ class SublayerConnection(nn.Module):
         if self.norm_first: return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
 
-# %% ../nbs/01_transformer.ipynb #1326a2db
+# %% ../nbs/01_transformer.ipynb #c0dae0b4
+class Embeddings(nn.Module):
+    "Token embeddings, multiplied by √D (§3.4)."
+    def __init__(self,
+        d_model:int, # Width D
+        vocab:int,   # Number of tokens V
+    ):
+        super().__init__()
+        self.lut, self.d_model = nn.Embedding(vocab, d_model), d_model
+        nn.init.normal_(self.lut.weight, std=d_model ** -0.5)
+
+    def forward(self,
+        x:Tensor, # Token ids `(B, T)`
+    )->Tensor:    # `(B, T, D)`
+        "Look up and scale."
+        return self.lut(x) * math.sqrt(self.d_model)
+
+class Generator(nn.Module):
+    "Output projection and log-softmax (§3.4)."
+    def __init__(self,
+        d_model:int,    # Width D
+        vocab:int,      # Number of tokens V
+        bias:bool=True, # One bias per token
+    ):
+        super().__init__()
+        self.proj = nn.Linear(d_model, vocab, bias)
+
+    def logits(self,
+        x:Tensor, # `(..., D)`
+    )->Tensor:    # `(..., V)`
+        "Return the logits."
+        return self.proj(x)
+
+    def forward(self,
+        x:Tensor, # `(..., D)`
+    )->Tensor:    # Log-probabilities `(..., V)`, float32 or wider
+        "Return the log-probabilities."
+        scores = self.logits(x)
+        return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+
+# %% ../nbs/01_transformer.ipynb #f138023a
+def sinusoids(
+    length:int,  # Number of positions T
+    d_model:int, # Width D
+)->Tensor:       # `(T, D)`, float32
+    "Return sines in the even columns and cosines in the odd ones (§3.5)."
+    position = torch.arange(length, dtype=torch.float64)[:, None]
+    angle = position / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[:, :d_model].float()
+
+class PositionalEncoding(nn.Module):
+    "Add the sinusoids, then apply dropout (§3.5, §5.4)."
+    def __init__(self,
+        d_model:int,      # Width D
+        dropout:float,    # Dropout on the sum
+        max_len:int=5000, # Rows of the first table, which grows when needed
+    ):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("pe", sinusoids(max_len, d_model)[None], persistent=False)
+
+    def forward(self,
+        x:Tensor, # Embeddings `(B, T, D)`
+    )->Tensor:    # `(B, T, D)`
+        "Add T rows of the table."
+        if x.size(1) > self.pe.size(1):
+            self.pe = sinusoids(2 * x.size(1), x.size(2))[None].to(self.pe)
+        return self.dropout(x + self.pe[:, :x.size(1)])
+
+class LearnedPositions(nn.Module):
+    "Add one learned vector per position, then apply dropout (§3.5, Table 3 row E)."
+    def __init__(self,
+        d_model:int,      # Width D
+        dropout:float,    # Dropout on the sum
+        max_len:int=1024, # Number of positions
+    ):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.embed, self.max_len = Embeddings(d_model, max_len), max_len
+
+    def forward(self,
+        x:Tensor, # Embeddings `(B, T, D)`, T up to `max_len`
+    )->Tensor:    # `(B, T, D)`
+        "Add the vectors of T positions."
+        return self.dropout(x + self.embed(torch.arange(x.size(1), device=x.device)))
+
+POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Schemes by name
+
+# %% ../nbs/01_transformer.ipynb #4b8cf065
 def clones(
     module:nn.Module, # Module to copy
     N:int,            # Number of copies
@@ -214,7 +302,6 @@ class EncoderLayer(nn.Module):
         x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, mask))
         return self.sublayer[1](x, self.feed_forward)
 
-# %% ../nbs/01_transformer.ipynb #a88c7c34
 class DecoderLayer(nn.Module):
     "Masked self-attention, cross-attention and feed-forward network (§3.1)."
     def __init__(self,
@@ -242,7 +329,7 @@ class DecoderLayer(nn.Module):
         x = self.sublayer[1](x, lambda x: self.src_attn(x, memory, memory, src_mask))
         return self.sublayer[2](x, self.feed_forward)
 
-# %% ../nbs/01_transformer.ipynb #e59d6d3a
+# %% ../nbs/01_transformer.ipynb #9e1b6085
 class Encoder(nn.Module):
     "A stack of N encoder layers (§3.1)."
     def __init__(self,
@@ -261,7 +348,6 @@ class Encoder(nn.Module):
         for layer in self.layers: x = layer(x, mask)
         return self.norm(x)
 
-# %% ../nbs/01_transformer.ipynb #f782f2a6
 class Decoder(nn.Module):
     "A stack of N decoder layers (§3.1)."
     def __init__(self,
@@ -282,97 +368,7 @@ class Decoder(nn.Module):
         for layer in self.layers: x = layer(x, memory, src_mask, tgt_mask)
         return self.norm(x)
 
-# %% ../nbs/01_transformer.ipynb #9ded60c2
-class Embeddings(nn.Module):
-    "Token embeddings, multiplied by √D (§3.4)."
-    def __init__(self,
-        d_model:int, # Width D
-        vocab:int,   # Number of tokens V
-    ):
-        super().__init__()
-        self.lut, self.d_model = nn.Embedding(vocab, d_model), d_model
-        nn.init.normal_(self.lut.weight, std=d_model ** -0.5)
-
-    def forward(self,
-        x:Tensor, # Token ids `(B, T)`
-    )->Tensor:    # `(B, T, D)`
-        "Look up and scale."
-        return self.lut(x) * math.sqrt(self.d_model)
-
-# %% ../nbs/01_transformer.ipynb #c11e06b4
-def sinusoids(
-    length:int,  # Number of positions T
-    d_model:int, # Width D
-)->Tensor:       # `(T, D)`, float32
-    "Return sines in the even columns and cosines in the odd ones (§3.5)."
-    position = torch.arange(length, dtype=torch.float64)[:, None]
-    angle = position / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[:, :d_model].float()
-
-class PositionalEncoding(nn.Module):
-    "Add the sinusoids, then apply dropout (§3.5, §5.4)."
-    def __init__(self,
-        d_model:int,      # Width D
-        dropout:float,    # Dropout on the sum
-        max_len:int=5000, # Rows of the first table, which grows when needed
-    ):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.register_buffer("pe", sinusoids(max_len, d_model)[None], persistent=False)
-
-    def forward(self,
-        x:Tensor, # Embeddings `(B, T, D)`
-    )->Tensor:    # `(B, T, D)`
-        "Add T rows of the table."
-        if x.size(1) > self.pe.size(1):
-            self.pe = sinusoids(2 * x.size(1), x.size(2))[None].to(self.pe)
-        return self.dropout(x + self.pe[:, :x.size(1)])
-
-# %% ../nbs/01_transformer.ipynb #d83619c4
-class LearnedPositions(nn.Module):
-    "Add one learned vector per position, then apply dropout (§3.5, Table 3 row E)."
-    def __init__(self,
-        d_model:int,      # Width D
-        dropout:float,    # Dropout on the sum
-        max_len:int=1024, # Number of positions
-    ):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        self.embed, self.max_len = Embeddings(d_model, max_len), max_len
-
-    def forward(self,
-        x:Tensor, # Embeddings `(B, T, D)`, T up to `max_len`
-    )->Tensor:    # `(B, T, D)`
-        "Add the vectors of T positions."
-        return self.dropout(x + self.embed(torch.arange(x.size(1), device=x.device)))
-
-POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Schemes by name
-
-# %% ../nbs/01_transformer.ipynb #89235590
-class Generator(nn.Module):
-    "Output projection and log-softmax (§3.4)."
-    def __init__(self,
-        d_model:int,    # Width D
-        vocab:int,      # Number of tokens V
-        bias:bool=True, # One bias per token
-    ):
-        super().__init__()
-        self.proj = nn.Linear(d_model, vocab, bias)
-
-    def logits(self,
-        x:Tensor, # `(..., D)`
-    )->Tensor:    # `(..., V)`
-        "Return the logits."
-        return self.proj(x)
-
-    def forward(self,
-        x:Tensor, # `(..., D)`
-    )->Tensor:    # Log-probabilities `(..., V)`, float32 or wider
-        "Return the log-probabilities."
-        scores = self.logits(x)
-        return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-
-# %% ../nbs/01_transformer.ipynb #e1b2468a
+# %% ../nbs/01_transformer.ipynb #c4dac0f3
 class EncoderDecoder(nn.Module):
     "Encoder-decoder model (§3)."
     def __init__(self,
@@ -411,7 +407,7 @@ class EncoderDecoder(nn.Module):
         "Encode, then decode."
         return self.decode(self.encode(src, src_mask), src_mask, tgt, tgt_mask)
 
-# %% ../nbs/01_transformer.ipynb #9b9ae3a8
+# %% ../nbs/01_transformer.ipynb #25d24b71
 def init_weights(
     model:nn.Module, # Model to initialize in place
 )->nn.Module:        # The same model
@@ -424,7 +420,6 @@ def init_weights(
         if isinstance(m, nn.Linear) and m.bias is not None: nn.init.zeros_(m.bias)
     return model
 
-# %% ../nbs/01_transformer.ipynb #49a29e8a
 def tie_embeddings(
     model:EncoderDecoder, # Model whose embeddings are separate
     tie:str,              # "none", "decoder" (target embedding, generator) or "all" (source too)
@@ -439,7 +434,7 @@ def tie_embeddings(
     if tie == "all": src.weight = tgt.weight
     return model
 
-# %% ../nbs/01_transformer.ipynb #7aa2bd99
+# %% ../nbs/01_transformer.ipynb #1f3ae062
 def make_model(
     src_vocab:int,           # Number of source tokens
     tgt_vocab:int,           # Number of target tokens
@@ -474,7 +469,7 @@ def make_model(
         embed(src_vocab), embed(tgt_vocab), Generator(d_model, tgt_vocab, bias))
     return init_weights(tie_embeddings(model, tie))
 
-# %% ../nbs/01_transformer.ipynb #226f22ae
+# %% ../nbs/01_transformer.ipynb #33745203
 class Batch:
     "Source and target ids with their masks; the target is shifted against its labels (§3.1)."
     def __init__(self,
@@ -494,7 +489,7 @@ class Batch:
 
     make_std_mask = staticmethod(target_mask)
 
-# %% ../nbs/01_transformer.ipynb #4dc97dad
+# %% ../nbs/01_transformer.ipynb #43eb8020
 class LabelSmoothing(nn.Module):
     "KL divergence from the smoothed labels to the model, summed over the tokens (§5.4)."
     def __init__(self,
@@ -519,7 +514,7 @@ class LabelSmoothing(nn.Module):
         x = x.clamp(min=math.log(torch.finfo(x.dtype).tiny)) # log 0 becomes a finite number
         return F.kl_div(x, self.true_dist, reduction="sum")
 
-# %% ../nbs/01_transformer.ipynb #599ba8e2
+# %% ../nbs/01_transformer.ipynb #a1d0ea1e
 class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self,
@@ -537,7 +532,7 @@ class SimpleLossCompute:
         total = self.criterion(self.generator(x).flatten(0, -2), y.flatten())
         return total.detach(), total / max(norm, 1)
 
-# %% ../nbs/01_transformer.ipynb #5d6eee3f
+# %% ../nbs/01_transformer.ipynb #18492c17
 def rate(
     step:int,       # Number of the update, from 1
     model_size:int, # Width D
@@ -548,7 +543,7 @@ def rate(
     step = max(step, 1)
     return factor * model_size ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
-# %% ../nbs/01_transformer.ipynb #f9b44959
+# %% ../nbs/01_transformer.ipynb #aac51cea
 @dataclass
 class TrainState:
     "Counters of a training run."
@@ -567,7 +562,6 @@ class DummyScheduler:
     "Scheduler that changes nothing."
     def step(self): "Do nothing."
 
-# %% ../nbs/01_transformer.ipynb #d205e95e
 def run_epoch(
     data_iter:Iterable[Batch], # Batches
     model:nn.Module,           # An `EncoderDecoder`
@@ -585,7 +579,7 @@ def run_epoch(
     model.train(training)
     total, tokens, batches = 0., 0, iter(data_iter)
     while group := list(islice(batches, accum_iter)):
-        norm, loss = sum(batch.ntokens for batch in group), 0.
+        norm, loss = int(sum(batch.ntokens for batch in group)), 0.
         for batch in group:
             with torch.set_grad_enabled(training):
                 out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
@@ -606,7 +600,7 @@ def run_epoch(
     if not tokens: raise ValueError("data_iter yields no target tokens")
     return total / tokens, state
 
-# %% ../nbs/01_transformer.ipynb #75de7e87
+# %% ../nbs/01_transformer.ipynb #ef251ad2
 def data_gen(
     V:int,          # Number of tokens; the symbols are 4 to V-1
     batch_size:int, # Rows per batch B
@@ -620,7 +614,7 @@ def data_gen(
         rows[:, 0] = 0
         yield Batch(rows, rows, pad=2)
 
-# %% ../nbs/01_transformer.ipynb #c028acdf
+# %% ../nbs/01_transformer.ipynb #7d922b79
 @torch.no_grad()
 def greedy_decode(
     model:nn.Module,          # An `EncoderDecoder`

@@ -23,7 +23,7 @@ from ..checks import check_number, short_repr
 from .batching import TokenBatches, token_batches
 from .corpora import hub_library
 
-# %% ../../nbs/25_shards.ipynb #cdf2f40d
+# %% ../../nbs/25_shards.ipynb #3467273d
 def pack_columns(
     pairs:Iterable[tuple], # Source and target ids
     first:int=0,           # Number of the first pair, for messages
@@ -47,7 +47,7 @@ def pack_columns(
             raise ValueError(f"pair {n} has the id {low}: token ids are 0 or more.")
     return sides
 
-# %% ../../nbs/25_shards.ipynb #52af6bdb
+# %% ../../nbs/25_shards.ipynb #429a143a
 def _file_hash(path):
     with open(path, "rb") as file: return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -71,7 +71,7 @@ def write_shard(
     return dict(bytes=path.stat().st_size, sha256=_file_hash(path),
                 ntokens=len(sides[1][0]) + len(longest), counts=[*counts])
 
-# %% ../../nbs/25_shards.ipynb #70dca23b
+# %% ../../nbs/25_shards.ipynb #e39569b4
 def _facts_hash(facts):
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -88,12 +88,12 @@ def _complete(facts):
     except (KeyError, TypeError, ValueError): return False
 
 def read_note(
-    folder,   # Folder written by `store_pairs`
+    folder,   # Folder of `store_pairs`
 )->dict:      # `about`, `shard`, `pairs`, `ntokens` and `shards`
     "Read the facts about stored pairs, and check that all files exist."
     path, fix = Path(folder)/"pairs.json", f"remove {folder} and store the pairs again."
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no pairs.json: it was not written by store_pairs.")
+        raise FileNotFoundError(f"{folder} holds no pairs.json: it is not a folder of store_pairs.")
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
         facts = note["store"]
@@ -110,11 +110,11 @@ def read_note(
             raise ValueError(f"{file} is missing or has another size: {fix}")
     return facts
 
-# %% ../../nbs/25_shards.ipynb #68323037
+# %% ../../nbs/25_shards.ipynb #5ca8a31c
 class StoredPairs(Sequence):
     "Pairs of token ids on disk; one shard at a time is mapped into memory."
     def __init__(self,
-        folder, # Folder written by `store_pairs`
+        folder, # Folder of `store_pairs`
     ):
         facts = read_note(folder)
         self.folder, self.about = Path(folder), facts["about"]
@@ -171,7 +171,7 @@ class StoredPairs(Sequence):
         "Return the lengths of the pairs of a shard."
         return [*zip(*((ends[1:] - ends[:-1] + 1).tolist() for _, ends in self.columns(n)))]
 
-# %% ../../nbs/25_shards.ipynb #50a8ad13
+# %% ../../nbs/25_shards.ipynb #c497384f
 @contextmanager
 def _writing(folder):
     "Name the folder in the error of a disk that is full or read-only."
@@ -216,7 +216,7 @@ def _check_same(stored, pairs, about, shard):
                          "which are of another corpus or tokenizer.")
     return stored
 
-# %% ../../nbs/25_shards.ipynb #518f7ac0
+# %% ../../nbs/25_shards.ipynb #c3f735f0
 def check_free(
     folder, # Folder of the pairs to store
 )->None:
@@ -254,7 +254,7 @@ def store_pairs(
                 return StoredPairs(folder)
     return _check_same(StoredPairs(folder), pairs, about, shard)
 
-# %% ../../nbs/25_shards.ipynb #4be5c077
+# %% ../../nbs/25_shards.ipynb #2ca7fa3f
 def stream_ids(
     pairs:Iterable[tuple[str, str]], # Texts
     src_tokenizer,                   # Tokenizer with `encode_batch`
@@ -271,7 +271,7 @@ def stream_ids(
             raise TypeError("pairs hold something that is not a source and its target.") from None
         yield from zip(src_tokenizer.encode_batch(src), tgt_tokenizer.encode_batch(tgt))
 
-# %% ../../nbs/25_shards.ipynb #97d11cd8
+# %% ../../nbs/25_shards.ipynb #b64cacf8
 def count_batches(
     counts:dict[int, int], # Length -> number of pairs
     max_tokens:int,        # Token budget of a batch
@@ -287,7 +287,7 @@ def count_batches(
         rows += pairs
     return batches + bool(rows)
 
-# %% ../../nbs/25_shards.ipynb #c4b471ff
+# %% ../../nbs/25_shards.ipynb #5eefbea4
 class ShardedPlan(Sequence):
     "Batches of an epoch as lists of pairs, computed one shard at a time."
     def __init__(self,
@@ -313,7 +313,7 @@ class ShardedPlan(Sequence):
             self.cut = n, token_batches(pairs.lengths(n), self.data.max_tokens, seed)
         return pairs.take(n * pairs.shard + row for row in self.cut[1][i - self.ends[place]])
 
-# %% ../../nbs/25_shards.ipynb #ba6bb4d6
+# %% ../../nbs/25_shards.ipynb #09eaa475
 class ShardedBatches(TokenBatches):
     "Stored pairs in new batches of similar length in each epoch, shard by shard."
     def __init__(self,

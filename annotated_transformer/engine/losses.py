@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from ..checks import check_number
 
-# %% ../../nbs/17_losses.ipynb #a8b16509
+# %% ../../nbs/17_losses.ipynb #869cda2a
 def check_smoothing(
     size:int,        # Number of tokens V
     padding_idx:int, # Id of `<blank>`
@@ -48,7 +48,7 @@ def check_labels(
         raise ValueError(f"target holds {span}, the vocabulary ends at {size - 1}.")
     return target.long()
 
-# %% ../../nbs/17_losses.ipynb #0d3094e8
+# %% ../../nbs/17_losses.ipynb #ac844d06
 def subtract_labels(
     p:Tensor,        # Probabilities `(N, V)`; changed in place
     target:Tensor,   # Labels `(N,)`
@@ -62,7 +62,7 @@ def subtract_labels(
     p[torch.arange(len(p), device=p.device), target] -= 1 - smoothing - share
     return p if real.all() else p.mul_(real[:, None])
 
-# %% ../../nbs/17_losses.ipynb #414b7fe7
+# %% ../../nbs/17_losses.ipynb #d9ff304b
 class SmoothedCrossEntropy(torch.autograd.Function):
     "Cross-entropy against smoothed labels that are never built."
     @staticmethod
@@ -98,7 +98,7 @@ def smoothed_cross_entropy(
     check_smoothing(logits.size(-1), padding_idx, smoothing)
     return SmoothedCrossEntropy.apply(logits, target, padding_idx, smoothing)
 
-# %% ../../nbs/17_losses.ipynb #91f778c5
+# %% ../../nbs/17_losses.ipynb #0ed5a4ab
 def at_least_float32(x):
     "Widen half precision."
     return x.to(torch.promote_types(x.dtype, torch.float32))
@@ -132,7 +132,7 @@ def loss_and_gradient(
     loss = loss.masked_fill(target == padding_idx, 0).sum()
     return loss, subtract_labels(p, target, padding_idx, smoothing)
 
-# %% ../../nbs/17_losses.ipynb #f64139e5
+# %% ../../nbs/17_losses.ipynb #00ee141a
 def chunked_loss(x, weight, bias, target, compute, rows, dtype, learn):
     "Sum of the losses of all rows, and if `learn` its gradients by `x`, `weight` and `bias`."
     w, b = weight.to(dtype), None if bias is None else bias.to(dtype)
@@ -174,7 +174,7 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         scaled = [None if g is None else g.mul_(grad.to(g.dtype)) for g in grads]
         return *scaled, None, None, None, None
 
-# %% ../../nbs/17_losses.ipynb #e83c81c9
+# %% ../../nbs/17_losses.ipynb #65728096
 def linear_smoothed_cross_entropy(
     x:Tensor,               # Hidden states `(N, D)`
     weight:Tensor,          # Output projection `(V, D)`
@@ -194,7 +194,7 @@ def linear_smoothed_cross_entropy(
     learn = torch.is_grad_enabled()
     return ChunkedCrossEntropy.apply(x, weight, bias, target, compute, rows, learn)
 
-# %% ../../nbs/17_losses.ipynb #2a058241
+# %% ../../nbs/17_losses.ipynb #a95b3011
 class CrossEntropyCompute:
     "`SimpleLossCompute` as chunked cross-entropy at the positions that are not padding."
     def __init__(self,
@@ -223,7 +223,7 @@ class CrossEntropyCompute:
         how |= dict(padding_idx=self.padding_idx, smoothing=self.smoothing)
         return linear_smoothed_cross_entropy(x, weight, bias, y, **how)
 
-# %% ../../nbs/17_losses.ipynb #9a3aa5fe
+# %% ../../nbs/17_losses.ipynb #c33c0206
 def two_passes(x):
     "Split `(2N, ...)` into the rows of the first and of the second pass, `(N, ...)` each."
     return x.unflatten(0, (len(x) // 2, 2)).unbind(1)

@@ -25,7 +25,7 @@ import torch
 
 from ..checks import check_number
 
-# %% ../../nbs/19_parallel.ipynb #a968e219
+# %% ../../nbs/19_parallel.ipynb #94616af2
 def check_num_workers(
     num_workers:int, # Number of processes
     device,          # Device of the model
@@ -40,7 +40,7 @@ def check_num_workers(
     if current_process().daemon:
         raise ValueError(f"num_workers={num_workers} cannot be forked by a daemonic process.")
 
-# %% ../../nbs/19_parallel.ipynb #8f044b63
+# %% ../../nbs/19_parallel.ipynb #3bfd4b7f
 task = None # The function that a worker process runs
 
 def start_worker(work):
@@ -62,7 +62,7 @@ def exit_with_parent(
 
 def run_task(job): return task(*job)
 
-# %% ../../nbs/19_parallel.ipynb #e67acc64
+# %% ../../nbs/19_parallel.ipynb #c28060cc
 @contextmanager
 def worker_pool(
     work:Callable,     # Called with the parts of a job; its result must be picklable

@@ -21,7 +21,7 @@ from ..checks import check_number, short_repr
 from ..config import TransformerConfig
 from ..data.text import BOS, EOS, PAD
 from ..engine.fast import plain, shared_copy
-from ..inference.export import _sublayers as sublayers
+from ..inference.export import sublayers
 from ..transformer import (
     POSITIONS, Decoder, DecoderLayer, Embeddings, Encoder, EncoderDecoder, EncoderLayer, Generator,
     LayerNorm, LearnedPositions, MultiHeadedAttention, PositionalEncoding, PositionwiseFeedForward,
