@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['record_modules', 'TokenTrace', 'trace_token', 'top_tokens', 'token_tables', 'token_chart', 'stages_chart']
 
-# %% ../../nbs/54_one_token.ipynb #cbf7af32
+# %% ../../nbs/54_one_token.ipynb #8e349a75
 import math
 import string
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..charts import MAX_MARKS, OKABE_ITO, Figure
+from ..charts import MAX_MARKS, OKABE_ITO, Figure, csv_data
 from ..checks import check_choice, check_number
 from ..data.text import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
@@ -204,19 +204,11 @@ def token_tables(
         raise ValueError(f"texts give {len(rows['heads']):,} rows, more than {MAX_MARKS:,}.")
     return {table: pd.DataFrame(more) for table, more in rows.items()}
 
-# %% ../../nbs/54_one_token.ipynb #1697d600
-def _inline(table):
-    "A DataFrame as CSV data inside a chart."
-    import altair as alt
-    from pandas.api.types import is_numeric_dtype
-    parse = {c: "number" if is_numeric_dtype(table[c]) else "string" for c in table}
-    text = table.to_csv(index=False, lineterminator="\n", float_format="%.5g")
-    return alt.InlineData(values=text, format=alt.CsvDataFormat(type="csv", parse=parse))
-
+# %% ../../nbs/54_one_token.ipynb #78af9f58
 def _at_step(table, layers=""):
     "A chart of the rows of the selected sentence and step."
     import altair as alt
-    chart = alt.Chart(_inline(table)).transform_filter("datum.sentence == sentence" + layers)
+    chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence" + layers)
     chart = chart.transform_joinaggregate(last="max(step)")
     return chart.transform_filter("datum.step == min(chosen.step[0], datum.last)")
 
@@ -229,7 +221,7 @@ def _axis(**options):
 def _tokens_panel(table, chosen, title, width):
     "The translation as cells that can be clicked."
     import altair as alt
-    chart = alt.Chart(_inline(table)).transform_filter("datum.sentence == sentence")
+    chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence")
     axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
     scale = alt.Scale(paddingInner=.04)
     chart = chart.transform_joinaggregate(last="max(step)")
