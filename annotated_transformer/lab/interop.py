@@ -27,7 +27,7 @@ from ..transformer import (
     LayerNorm, LearnedPositions, MultiHeadedAttention, PositionalEncoding, PositionwiseFeedForward,
     SublayerConnection, make_model, sinusoids)
 
-# %% ../../nbs/93_interop.ipynb #eeec39a4
+# %% ../../nbs/93_interop.ipynb #6d9efd54
 _CLASSES = (
     EncoderDecoder, Encoder, Decoder, EncoderLayer, DecoderLayer, SublayerConnection,
     MultiHeadedAttention, PositionwiseFeedForward, LayerNorm, Embeddings, PositionalEncoding,
@@ -43,9 +43,9 @@ def _checked(model):
         if type(module) not in _CLASSES:
             raise ValueError(f"{name or 'model'} is a {type(module).__name__}: not a core module.")
     for side in ("encoder", "decoder"):
-        kinds = [_description(layer) for layer in getattr(model, side).layers]
-        if not kinds or any(kind != kinds[0] for kind in kinds):
-            raise ValueError(f"the layers of the {side} are not all equal, or there are none.")
+        first, *others = map(_description, getattr(model, side).layers)
+        if others != [first] * len(others):
+            raise ValueError(f"the layers of the {side} are not all equal.")
     return model
 
 def _description(model):
@@ -66,8 +66,7 @@ def _check_heads(model, name):
     "Raise unless the heads divide the width."
     attn = model.encoder.layers[0].self_attn
     if (attn.d_k * attn.h, attn.d_v) != (attn.d_model, attn.d_k):
-        raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not "
-                         f"d_model/h={attn.d_model}/{attn.h}, as {name} needs.")
+        raise ValueError(f"d_k={attn.d_k}, d_v={attn.d_v}: {name} needs {attn.d_model}/{attn.h}.")
 
 def _tie(model):
     "Which of source embedding, target embedding and output matrix are shared."
@@ -92,11 +91,11 @@ def _copy_tensor(target, source):
     if source is None:
         if target is not None: target.zero_()
     elif target is None or target.shape != source.shape:
-        place = "nothing" if target is None else f"shape {tuple(target.shape)}"
-        raise ValueError(f"a weight of shape {tuple(source.shape)} meets {place}: unequal layers.")
+        place = None if target is None else tuple(target.shape)
+        raise ValueError(f"a weight of shape {tuple(source.shape)} does not fit {place}.")
     else: target.copy_(source)
 
-# %% ../../nbs/93_interop.ipynb #900b3ae4
+# %% ../../nbs/93_interop.ipynb #30aa7f7f
 class TorchTransformer(nn.Module):
     "`nn.Transformer` between embeddings and generator, with the interface of `EncoderDecoder`."
     def __init__(self,
@@ -111,20 +110,12 @@ class TorchTransformer(nn.Module):
         self.transformer, self.generator = transformer, generator
         self.src_embed, self.tgt_embed = src_embed, tgt_embed
 
-    def encode(self,
-        src:Tensor,                # Source ids `(B, S)`
-        src_mask:Tensor|None=None, # Source mask `(B, 1, S)`, True = may attend
-    )->Tensor:                     # Memory `(B, S, D)`
-        "Encode the source."
+    def encode(self, src, src_mask=None):
+        "Encode source ids `(B, S)` under a mask `(B, 1, S)`."
         return self.run("encoder", self.src_embed(src), mask=(src_mask, src))
 
-    def decode(self,
-        memory:Tensor,             # Encoder output `(B, S, D)`
-        src_mask:Tensor|None,      # Source mask `(B, 1, S)`
-        tgt:Tensor,                # Target ids `(B, T)`
-        tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
-    )->Tensor:                     # Hidden states `(B, T, D)`
-        "Decode the target."
+    def decode(self, memory, src_mask, tgt, tgt_mask=None):
+        "Decode target ids `(B, T)` under a mask `(B, T, T)`."
         masks = dict(tgt_mask=(tgt_mask, tgt), memory_mask=(src_mask, memory))
         return self.run("decoder", self.tgt_embed(tgt), memory, **masks)
 
@@ -140,7 +131,7 @@ class TorchTransformer(nn.Module):
 
     forward = EncoderDecoder.forward
 
-# %% ../../nbs/93_interop.ipynb #9c956539
+# %% ../../nbs/93_interop.ipynb #1dd7ca2b
 def _torch_pairs(theirs, ours):
     "Pairs of weights of the two stacks."
     for a, b in ((theirs.encoder, ours.encoder), (theirs.decoder, ours.decoder)):
@@ -190,7 +181,6 @@ def _torch_stack(stack):
     if not isinstance(stack.norm, nn.Identity): norm = nn.LayerNorm(ours.size)
     return kinds[0](layer, len(stack.layers), norm, **options)
 
-# %% ../../nbs/93_interop.ipynb #c521b3be
 def from_torch(
     theirs:TorchTransformer, # An `nn.Transformer` with embeddings and generator
 )->EncoderDecoder:           # Copy with the same weights
@@ -214,26 +204,23 @@ def from_torch(
 def _check_torch(body):
     "Return the first layer; raise unless all layers are equal and have ReLU."
     kinds = nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
-    first, settings = None, set()
+    settings = set()
     for stack, kind in zip((body.encoder, body.decoder), kinds):
-        layers = getattr(stack, "layers", ())
-        if not len(layers): raise ValueError("a stack of this nn.Transformer has no layers.")
-        for layer in layers:
+        if not len(stack.layers): raise ValueError("a stack of this nn.Transformer has no layers.")
+        for layer in stack.layers:
             if type(layer) is not kind:
                 raise ValueError(f"a layer is a {type(layer).__name__}, not a {kind.__name__}.")
             act = layer.activation
             if not (act in (F.relu, torch.relu) or isinstance(act, nn.ReLU)):
                 raise ValueError(f"activation is {getattr(act, '__name__', act)}, not ReLU.")
-            first = first or layer
             rates = {name: p.p for name, p in layer.named_children() if isinstance(p, nn.Dropout)}
-            inner = rates.pop("dropout")
-            heads = [m for m in layer.children() if isinstance(m, nn.MultiheadAttention)]
-            for rate in rates.values():
-                settings |= {(layer.norm_first, m.num_heads, m.dropout, inner, rate) for m in heads}
+            settings |= {(layer.norm_first, m.num_heads, m.dropout, rates["dropout"], rate)
+                         for m in layer.children() if isinstance(m, nn.MultiheadAttention)
+                         for name, rate in rates.items() if name != "dropout"}
     if len(settings) > 1: raise ValueError(f"the layers are not all equal: {sorted(settings)}.")
-    return first
+    return body.encoder.layers[0]
 
-# %% ../../nbs/93_interop.ipynb #976cdcbf
+# %% ../../nbs/93_interop.ipynb #8f075c72
 def _permute_channels(model, order):
     "Copy a model; channel i of the residual stream becomes channel `order[i]` of `model`."
     new = copy.deepcopy(model)
@@ -249,7 +236,6 @@ def _permute_channels(model, order):
 
 def _halves(d_model): return torch.tensor([*range(0, d_model, 2), *range(1, d_model, 2)])
 
-# %% ../../nbs/93_interop.ipynb #dd89d0bf
 def _marian_pairs(theirs, ours):
     "Pairs of weights; both sides have the same order of channels."
     yield theirs.lm_head.weight, ours.generator.proj.weight
@@ -274,7 +260,7 @@ def to_marian(
     max_len:int=512,      # Number of positions of the result
 ):                        # -> `transformers.MarianMTModel`
     "Convert a model to Hugging Face's MarianMTModel."
-    MarianMTModel = _marian_class()
+    from transformers import MarianMTModel
     model = _checked(model)
     _check_heads(model, "MarianMTModel")
     check_number("max_len", max_len, 1, 10**6, whole=True)
@@ -288,20 +274,11 @@ def to_marian(
     _copy_weights(_marian_pairs(theirs, _permute_channels(model, order)))
     return theirs
 
-def _marian_class():
-    try: from transformers import MarianMTModel
-    except ImportError:
-        raise ImportError("transformers cannot be imported: pip install transformers.") from None
-    return MarianMTModel
-
 def _marian_config(model, max_len):
     "The settings of a model as a MarianConfig."
     from transformers import MarianConfig
     layer, tie = model.encoder.layers[0], _tie(model)
-    sizes = {}
-    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
-        sizes |= {f"{side}_layers": len(stack.layers), f"{side}_attention_heads": layer.self_attn.h,
-                  f"{side}_ffn_dim": layer.feed_forward.w_1.out_features}
+    h, d_ff = layer.self_attn.h, layer.feed_forward.w_1.out_features
     return MarianConfig(
         vocab_size=model.src_embed[0].lut.num_embeddings, d_model=layer.size,
         decoder_vocab_size=model.tgt_embed[0].lut.num_embeddings, max_position_embeddings=max_len,
@@ -309,14 +286,15 @@ def _marian_config(model, max_len):
         scale_embedding=True, activation_function="relu", pad_token_id=PAD, eos_token_id=EOS,
         bos_token_id=BOS, decoder_start_token_id=BOS, forced_eos_token_id=None,
         dropout=layer.sublayer[0].dropout.p, attention_dropout=layer.self_attn.dropout.p,
-        activation_dropout=layer.feed_forward.dropout.p, **sizes)
+        activation_dropout=layer.feed_forward.dropout.p, encoder_layers=len(model.encoder.layers),
+        decoder_layers=len(model.decoder.layers), encoder_attention_heads=h,
+        decoder_attention_heads=h, encoder_ffn_dim=d_ff, decoder_ffn_dim=d_ff)
 
-# %% ../../nbs/93_interop.ipynb #453e334d
 def from_marian(
     theirs,          # A `transformers.MarianMTModel` with ReLU and scaled embeddings
 )->EncoderDecoder:   # Copy with the same weights
     "Convert Hugging Face's MarianMTModel."
-    if not isinstance(theirs, _marian_class()):
+    if type(theirs).__name__ != "MarianMTModel":
         raise TypeError(f"theirs is a {type(theirs).__name__}: give a MarianMTModel.")
     c, parts = theirs.config, theirs.model
     for name, want in (("activation_function", "relu"), ("scale_embedding", True),
@@ -346,7 +324,7 @@ def _marian_order(theirs):
         if all(torch.allclose(table, wanted, atol=1e-6) for table in tables): return order
     raise ValueError("embed_positions are not sinusoids.")
 
-# %% ../../nbs/93_interop.ipynb #e40ef724
+# %% ../../nbs/93_interop.ipynb #2afc7720
 def config_of(
     model:EncoderDecoder, # Model from any source
 )->TransformerConfig:     # `make_model(src_vocab, tgt_vocab, **vars(config))` builds its like
@@ -371,7 +349,7 @@ def config_of(
             raise ValueError(f"{name} is {found.get(name)}, make_model builds {built.get(name)}.")
     return config
 
-# %% ../../nbs/93_interop.ipynb #2eafd325
+# %% ../../nbs/93_interop.ipynb #eb8c06d9
 def read_ctranslate2(
     folder:str|Path,  # Folder of a CTranslate2 model
 )->dict[str, Tensor]: # Variables of `model.bin` by name; aliases share one tensor
@@ -396,7 +374,7 @@ def _variables(data):
         at += size
         return data[at - size:at - 1].decode() # without the final zero byte
     if (version := number("I")) != 6: raise ValueError(f"this is version {version}")
-    found, _, _, count = {}, text(), number("I"), number("I") # name and revision of the spec
+    found, _, _, count = {}, text(), number("I"), number("I") # name and revision of the format
     for _ in range(count):
         name, shape = text(), [number("I") for _ in range(number("B"))]
         kind, size = kinds[number("B")], number("I")
@@ -407,15 +385,12 @@ def _variables(data):
         at += size
     return found | {text(): found[text()] for _ in range(number("I"))}
 
-# %% ../../nbs/93_interop.ipynb #56b5c424
 def from_ctranslate2(
     folder:str|Path,  # Folder that `export_ctranslate2` wrote, with float weights
 )->EncoderDecoder:    # Copy in float32
     "Convert a CTranslate2 model."
     found = read_ctranslate2(folder)
-    try:
-        config = json.loads((Path(folder)/"config.json").read_text(encoding="utf-8"))
-        return _from_variables(found, config)
+    try: return _from_variables(found, json.loads((Path(folder)/"config.json").read_text()))
     except (LookupError, RuntimeError, TypeError, AttributeError, json.JSONDecodeError) as e:
         reason = f"{type(e).__name__}: {short_repr(str(e))}"
         raise ValueError(f"{folder} is no export of a Transformer ({reason}).") from None
@@ -449,13 +424,12 @@ def _set_positions(embed, table):
     embed[1] = LearnedPositions(table.size(1), embed[1].dropout.p, len(table))
     with torch.no_grad(): embed[1].embed.lut.weight.copy_(table.float() / sqrt(table.size(1)))
 
-_CT2_SETTINGS = dict(activation=0, alibi=0, multi_query_attention=0, scale_embeddings=1)
-
 def _ct2_blank(found, weight):
     "A model of the same sizes; raise if CTranslate2's settings have no counterpart."
     def of_both(name): return [found[f"{side}/{name}"].tolist() for side in ("encoder", "decoder")]
+    wanted = dict(activation=0, alibi=0, multi_query_attention=0, scale_embeddings=1)
     for side in ("encoder", "decoder"):
-        for name, want in _CT2_SETTINGS.items():
+        for name, want in wanted.items():
             if (value := found.get(f"{side}/{name}", torch.tensor(want)).item()) != want:
                 raise ValueError(f"{side}/{name} is {value}, not {want}.")
     for name in ("num_heads", "pre_norm"):
