@@ -8,7 +8,7 @@ __all__ = ['KEY_PLACES', 'get_encoder', 'get_decoder_self', 'get_decoder_src', '
            'head_shares', 'attention_perplexity', 'head_label', 'word_places', 'word_weights', 'best_links',
            'alignment_error_rate', 'alignment_tables', 'head_aer', 'head_table']
 
-# %% ../../nbs/52_attention_maps.ipynb #f0005ffe
+# %% ../../nbs/52_attention_maps.ipynb #deee8f1e
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..charts import Figure, heatmap, heatmaps
+from ..charts import Figure, csv_data, heatmap, heatmaps
 from ..checks import check_choice, check_ids, check_number, short_repr
 from ..data.text import BOS, EOS
 from ..inference.decoding import evaluating
@@ -201,24 +201,22 @@ def translation_maps(
     ids = (torch.tensor([side], device=translator.device) for side in (src, tgt))
     return attention_of(translator.model, *ids, *labels)
 
-# %% ../../nbs/52_attention_maps.ipynb #815444fe
+# %% ../../nbs/52_attention_maps.ipynb #60e6bd53
 def _model_block(kind, maps, max_dim, legend):
     "Draw all heads of one kind of attention as small maps without axes, in one chart."
     import altair as alt
+    import pandas as pd
     _, rows, columns = _crop(maps.weights[0, 0], max_dim, max_dim, maps.rows, maps.columns)
     weights = maps.weights[:, :, :max_dim, :max_dim]
-    names = ("layer", "head", "row", "column", "weight")
-    cells = zip(*(axis.tolist() for axis in torch.ones_like(weights).nonzero().T),
-                weights.flatten().tolist())
-    lines = [",".join(names), *(f"{i},{j},{t},{s},{round(w, 2):g}" for i, j, t, s, w in cells)]
-    form = alt.CsvDataFormat(type="csv", parse=dict.fromkeys(names, "number"))
-    data = alt.InlineData(values="\n".join(lines) + "\n", format=form)
+    names = ("layer", "head", "row", "column")
+    cells = dict(zip(names, torch.ones_like(weights).nonzero().T.tolist()))
+    table = pd.DataFrame(cells | dict(weight=[round(w, 2) for w in weights.flatten().tolist()]))
     labels = dict(query=f"{json.dumps(rows)}[datum.row]",
                   key=f"{json.dumps(columns)}[datum.column]")
     step = max(1, min(8, (260 // maps.weights.size(1) - 8) // max(len(rows), len(columns))))
     color = alt.Color("weight:Q", scale=alt.Scale(domain=[0, 1]), title=None,
                       legend=alt.Legend() if legend else None)
-    chart = alt.Chart(data).transform_calculate(**labels).mark_rect().encode(
+    chart = alt.Chart(csv_data(table)).transform_calculate(**labels).mark_rect().encode(
         x=alt.X("column:O", axis=None), y=alt.Y("row:O", axis=None), color=color,
         tooltip=["query:N", "key:N", "weight:Q"])
     chart = chart.properties(width=step * len(columns), height=step * len(rows))

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STATUS_COLORS', 'beam_trace', 'draw_beam', 'exact_search']
 
-# %% ../../nbs/53_beam_search.ipynb #17686fff
+# %% ../../nbs/53_beam_search.ipynb #44f84c6f
 import math
 from collections.abc import Sequence
 from dataclasses import replace

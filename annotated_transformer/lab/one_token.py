@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['record_modules', 'TokenTrace', 'trace_token', 'top_tokens', 'token_tables', 'token_chart', 'stages_chart']
 
-# %% ../../nbs/54_one_token.ipynb #cbf7af32
+# %% ../../nbs/54_one_token.ipynb #8e349a75
 import math
 import string
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..charts import MAX_MARKS, OKABE_ITO, Figure
+from ..charts import MAX_MARKS, OKABE_ITO, Figure, csv_data
 from ..checks import check_choice, check_number
 from ..data.text import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
@@ -144,7 +144,7 @@ def trace_token(
     check_number("layer", layer, -N, N - 1, whole=True)
     return _token_trace(translator, recorded, step, layer % N)
 
-# %% ../../nbs/54_one_token.ipynb #76a6fa5a
+# %% ../../nbs/54_one_token.ipynb #1ae65bc6
 def top_tokens(
     logp:Tensor,         # Log-probabilities `(V,)`
     names:Sequence[str], # Text of each id
@@ -158,7 +158,7 @@ def top_tokens(
     return dict(token=[names[i] for i in ids.tolist()],
                 probability=[round(p, 3) for p in probability.tolist()])
 
-# %% ../../nbs/54_one_token.ipynb #e44e39b7
+# %% ../../nbs/54_one_token.ipynb #95b39228
 def _traces(translator, texts):
     "Yield sentence number, step and the traces of all layers, for every token of the translations."
     if isinstance(texts, str) or not isinstance(texts, Sequence) or not texts:
@@ -204,19 +204,11 @@ def token_tables(
         raise ValueError(f"texts give {len(rows['heads']):,} rows, more than {MAX_MARKS:,}.")
     return {table: pd.DataFrame(more) for table, more in rows.items()}
 
-# %% ../../nbs/54_one_token.ipynb #1697d600
-def _inline(table):
-    "A DataFrame as CSV data inside a chart."
-    import altair as alt
-    from pandas.api.types import is_numeric_dtype
-    parse = {c: "number" if is_numeric_dtype(table[c]) else "string" for c in table}
-    text = table.to_csv(index=False, lineterminator="\n", float_format="%.5g")
-    return alt.InlineData(values=text, format=alt.CsvDataFormat(type="csv", parse=parse))
-
+# %% ../../nbs/54_one_token.ipynb #b33c450d
 def _at_step(table, layers=""):
     "A chart of the rows of the selected sentence and step."
     import altair as alt
-    chart = alt.Chart(_inline(table)).transform_filter("datum.sentence == sentence" + layers)
+    chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence" + layers)
     chart = chart.transform_joinaggregate(last="max(step)")
     return chart.transform_filter("datum.step == min(chosen.step[0], datum.last)")
 
@@ -229,7 +221,7 @@ def _axis(**options):
 def _tokens_panel(table, chosen, title, width):
     "The translation as cells that can be clicked."
     import altair as alt
-    chart = alt.Chart(_inline(table)).transform_filter("datum.sentence == sentence")
+    chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence")
     axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
     scale = alt.Scale(paddingInner=.04)
     chart = chart.transform_joinaggregate(last="max(step)")
@@ -255,7 +247,7 @@ def _controls(tokens, texts, layers, step):
                                  toggle=False, clear=False)
     return sentence, layer, chosen
 
-# %% ../../nbs/54_one_token.ipynb #97c6fb50
+# %% ../../nbs/54_one_token.ipynb #af0bf21a
 def _heads_panel(table, side, title):
     "Weights of all heads; masked keys are gray."
     import altair as alt
@@ -298,7 +290,7 @@ def token_chart(
     grid = alt.vconcat(top, alt.hconcat(*weights), _bars_panel(tables["best"]))
     return Figure(grid.add_params(sentence, layer))
 
-# %% ../../nbs/54_one_token.ipynb #b37a5f76
+# %% ../../nbs/54_one_token.ipynb #01f78776
 def _attention_lines(trace, name, tokens, formulas):
     "Lines of one attention; the tokens head the scores."
     def line(stage, formula): return {f"{stage} = {formula}": trace[f"{name}.{stage}"][None]}
@@ -332,7 +324,7 @@ def _groups(trace, names, norm_first):
             "final": trace["final"][None], "": [names[i] for i in ids.tolist()],
             "logits, largest": logits[None], "probability": trace["logp"][ids].exp()[None]}}
 
-# %% ../../nbs/54_one_token.ipynb #c251e5be
+# %% ../../nbs/54_one_token.ipynb #dfc61e05
 _DIGITS = string.ascii_letters + string.digits + "+-"
 
 def _encode(values):
@@ -385,7 +377,7 @@ def _strip_tables(translator, texts):
     if size > 150_000: raise ValueError(f"texts give {size:,} numbers, more than 150,000.")
     return pd.DataFrame(steps), pd.DataFrame(strips), list(titles.values())
 
-# %% ../../nbs/54_one_token.ipynb #2da896e8
+# %% ../../nbs/54_one_token.ipynb #7c2038fb
 def _cells(strips):
     "One row per number: its place, its value, and its shade from -1 to 1."
     def digit(i):
@@ -405,7 +397,7 @@ def _cells(strips):
     text = "format(datum.value, '.' + max(0, datum.decimals) + 'f')"
     return cells.transform_calculate(
         strength="min(1, datum.share ? datum.value : sqrt(abs(datum.value) / 20))",
-        written=f"datum.code == 2047 ? '−∞' : {text}")
+        number_text=f"datum.code == 2047 ? '−∞' : {text}")
 
 def _strips_panel(strips, titles):
     "One line for each vector or head, and the tokens."
@@ -420,7 +412,7 @@ def _strips_panel(strips, titles):
     strips = _at_step(strips, " && (datum.layer == 0 || datum.layer == layer)")
     cells, tokens = _cells(strips), strips.transform_filter("datum.across == 0")
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
-            alt.Tooltip("written:N", title="value")]
+            alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
     sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
     scale = alt.Scale(domain=[0, 1], range=[.03, 1])
@@ -433,7 +425,7 @@ def _strips_panel(strips, titles):
     middle = "(datum.left + datum.right) / 2"
     wide = cells.transform_filter("datum.across <= 16 && windowSize()[0] > 0")
     wide = wide.transform_calculate(middle=middle)
-    place = dict(x=across("middle"), y=line, text="written:N", tooltip=tips)
+    place = dict(x=across("middle"), y=line, text="number_text:N", tooltip=tips)
     light = f"datum.strength > .6 && !({masked})"
     numbers = [wide.transform_filter(test).mark_text(fontSize=10, aria=False, **ink).encode(**place)
                for test, ink in ((f"!({light})", {}), (light, dict(color="white")))]
@@ -446,7 +438,7 @@ def _strips_panel(strips, titles):
     panel = alt.layer(rects, gray, *numbers, tokens)
     return panel.properties(width=512, height=14 * len(titles[0]), title="Values at this step")
 
-# %% ../../nbs/54_one_token.ipynb #d39f767e
+# %% ../../nbs/54_one_token.ipynb #11b4684f
 def stages_chart(
     translator:Translator, # Trained model and its tokenizers
     texts:Sequence[str],   # Sentences to choose from

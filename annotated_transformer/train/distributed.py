@@ -27,7 +27,7 @@ from ..checks import check_number, short_repr
 from ..data.batching import TokenBatches, collate
 from ..transformer import Batch
 
-# %% ../../nbs/32_distributed.ipynb #a1f82990
+# %% ../../nbs/32_distributed.ipynb #e0070eea
 def ring_bytes(
     size:float, # Bytes of all gradients
     n:int,      # Number of processes
@@ -37,7 +37,7 @@ def ring_bytes(
     check_number("n", n, low=1, whole=True)
     return 2 * (n - 1) / n * size
 
-# %% ../../nbs/32_distributed.ipynb #5f093176
+# %% ../../nbs/32_distributed.ipynb #1a4f3d24
 @dataclass(frozen=True)
 class ProcessContext:
     "The processes that train one model together."
@@ -112,7 +112,7 @@ class ProcessContext:
             mine += part + [None] * (-(-len(update) // self.size) - len(part))
         return mine
 
-# %% ../../nbs/32_distributed.ipynb #9a0c8f29
+# %% ../../nbs/32_distributed.ipynb #0d78a011
 def current_context()->ProcessContext: # One process if none was joined
     "Return the processes that this one has joined."
     if not (distributed.is_available() and distributed.is_initialized()): return ProcessContext()
@@ -133,7 +133,7 @@ def restarts()->int: # 0 in a first start and without torchrun
     "Return how often torchrun has restarted these processes."
     return int_of("TORCHELASTIC_RESTART_COUNT", 0)
 
-# %% ../../nbs/32_distributed.ipynb #1df5109e
+# %% ../../nbs/32_distributed.ipynb #ccd428ce
 def announced_context(
     device:str|None=None, # Device to compute on; None: a GPU if there is one
 )->tuple[ProcessContext, str|None]: # Rank and size; backend, None for one process
@@ -172,7 +172,7 @@ def find_backend(device, kind):
                                f"install the usual build, {fix}")
     return backend
 
-# %% ../../nbs/32_distributed.ipynb #778831df
+# %% ../../nbs/32_distributed.ipynb #5920007d
 SIGNS_OF_A_LOST_PROCESS = ("Connection closed by peer", "Connection reset by peer",
                            "Timed out waiting", "Broken pipe")
 
@@ -197,7 +197,7 @@ def join_processes(
                            "and its own message says why.") from None
     finally: distributed.destroy_process_group()
 
-# %% ../../nbs/32_distributed.ipynb #01bcfca3
+# %% ../../nbs/32_distributed.ipynb #94c438c4
 def torchrun(
     n:int,              # Number of processes on this machine
     *command:str,       # Program and arguments
@@ -217,7 +217,7 @@ def torchrun(
     kwargs = dict(env=env, text=True, capture_output=True) | kwargs
     return subprocess.run([str(word) for word in line], **kwargs)
 
-# %% ../../nbs/32_distributed.ipynb #ed4cf7d5
+# %% ../../nbs/32_distributed.ipynb #031a222f
 def dummy_batch(
     pad:int=2, # Id of `<blank>`
 )->Batch:      # One row without labels; `ntokens` is 0
@@ -243,7 +243,7 @@ def epoch_batches(
     for n in context.split_batches(range(start, len(plan)), accum_iter):
         yield dummy_batch(data.pad) if n is None else collate(plan[n], pad=data.pad)
 
-# %% ../../nbs/32_distributed.ipynb #c292e2c2
+# %% ../../nbs/32_distributed.ipynb #8e2ed182
 def update_seed(
     seed:int,   # Seed of the run
     update:int, # Updates already made
@@ -252,7 +252,7 @@ def update_seed(
     "Return the seed of one update in one process."
     return (seed * 1_000_000_007 + update + rank * 0x9E37_79B9_7F4A_7C15) % 2**63
 
-# %% ../../nbs/32_distributed.ipynb #e46ef136
+# %% ../../nbs/32_distributed.ipynb #13206790
 class Worker:
     "The model of one process without wrapper."
     def __init__(self,
@@ -284,7 +284,7 @@ def sync_gradients(
     if hasattr(model, "set_requires_gradient_sync"): model.set_requires_gradient_sync(last)
     return nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync()
 
-# %% ../../nbs/32_distributed.ipynb #a77ae9c6
+# %% ../../nbs/32_distributed.ipynb #e356fd96
 def full_tensor(
     tensor:Tensor, # Sharded or not
 )->Tensor:         # Whole tensor, on every process
@@ -331,7 +331,7 @@ class FSDPWorker(Worker):
         for group, whole in zip(self.optimizer.param_groups, self.whole_optimizer.param_groups):
             whole.update({name: value for name, value in group.items() if name != "params"})
 
-# %% ../../nbs/32_distributed.ipynb #f0f38e9e
+# %% ../../nbs/32_distributed.ipynb #d516997d
 def wrap_model(
     model:nn.Module,  # Whole model
     optimizer:torch.optim.Optimizer, # Its optimizer

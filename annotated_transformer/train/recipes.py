@@ -121,7 +121,7 @@ def check_left_out(name, left_out, pairs, max_len):
         warnings.warn(f"{name}: {left_out} of {pairs} pairs {too_long(max_len)} and are left out; "
                       f"to keep them, {remedy}", stacklevel=3)
 
-# %% ../../nbs/36_recipes.ipynb #de0db900
+# %% ../../nbs/36_recipes.ipynb #a167abc5
 def stored_batches(
     pairs:Sequence[tuple[str, str]], # Sentence pairs, perhaps more than fit into memory
     cache_dir,                       # Folder of ids and vocabulary: new, or of an earlier call
@@ -131,7 +131,7 @@ def stored_batches(
     pair:str="de-en",                # Languages, source first
     progress:bool=True,              # Show a progress bar
 )->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
-    "Tokenizers and batches of a corpus on disk; the first call writes it."
+    "Tokenizers and batches of a corpus on disk; the first call creates it."
     from filelock import FileLock
     hub_library()
     folder = check_cache(pairs, cache_dir, training)

@@ -113,13 +113,13 @@ def remove_folder(folder):
     os.replace(folder, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
-# %% ../../nbs/33_runs.ipynb #a27335ea
+# %% ../../nbs/33_runs.ipynb #b9647933
 DATA_SETTINGS = {"data": "the training data", "train.pairs": "the training data",
                  "train.ntokens": "the training data", "train.digest": "the training data",
                  "vocabulary": "the vocabulary"} # Settings whose values mean nothing to a reader
 
 def check_settings(
-    began:dict, # Settings at the beginning of the run
+    began:dict, # Settings at the start of the run
     now:dict,   # Settings with which it is resumed
     free=(),    # Names that may differ
 )->None:
@@ -132,7 +132,7 @@ def check_settings(
         raise ValueError(f"{name}={short_repr(now.get(name))}, but the run began with "
                          f"{short_repr(began.get(name))}: give the old value, or another out.")
 
-# %% ../../nbs/33_runs.ipynb #43764dc3
+# %% ../../nbs/33_runs.ipynb #35b32112
 @dataclass
 class EpochProgress:
     "Sums over the updates of the current epoch."
@@ -147,7 +147,7 @@ def run_state(
     "Read and check the counters, the history and the settings of a run."
     state = read_state(folder)
     try:
-        if "epoch_progress" not in state: # written by version 0.1
+        if "epoch_progress" not in state: # a file of version 0.1
             state["epoch_progress"] = state.get("so_far", {})
             state["settings"] = upgrade_settings(upgrade_settings(state["settings"]), "model.")
         counters = TrainState(**state["train_state"])
@@ -184,7 +184,7 @@ def holds_its_epoch(folder):
                       f"{epoch}.", stacklevel=3)
     return epoch == folder_number(folder)
 
-# %% ../../nbs/33_runs.ipynb #d07a535a
+# %% ../../nbs/33_runs.ipynb #a236024e
 class Run:
     "The state of a training between two updates, and its checkpoints."
     def __init__(self,

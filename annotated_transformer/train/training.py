@@ -35,15 +35,10 @@ from .runs import (
     EpochProgress, Run, RunOptions, Stopped, run_folder, stop_signals)
 from ..transformer import Batch, TrainState, rate
 
-# %% ../../nbs/34_training.ipynb #fe433b7e
-# names of modules that are not yet adapted
-from .hardware import environment_info, fast_bf16, hardware
-from .hardware import memory_error as _memory_for
-from .runs import has_checkpoint, lock_folder
-from .runs import remove_folder as _drop
-from ..transformer import DummyOptimizer, DummyScheduler, run_epoch
+# %% ../../nbs/34_training.ipynb #482849ad
+from .hardware import hardware # for lab.engines
 
-# %% ../../nbs/34_training.ipynb #c8940722
+# %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
     items:Iterable, # Items, perhaps without end
     n:int,          # Size of a group
@@ -69,7 +64,7 @@ def move_batches(batches, device):
         with memory_error(f"a batch of {len(batch.src)} pairs"): moved = to_device(batch, device)
         yield moved
 
-# %% ../../nbs/34_training.ipynb #fcba9440
+# %% ../../nbs/34_training.ipynb #2547cb80
 class BatchLoop:
     "Forward pass, backward pass and update, over the batches of an epoch (§5)."
     def __init__(self,
@@ -171,7 +166,7 @@ class BatchLoop:
         self.state.samples += samples
         self.state.tokens += tokens
 
-# %% ../../nbs/34_training.ipynb #4630915e
+# %% ../../nbs/34_training.ipynb #46f2e49a
 def nll(
     model:nn.Module,            # An `EncoderDecoder`; in eval mode afterwards
     batches:Iterable[Batch],    # Batches
@@ -185,7 +180,7 @@ def nll(
     with autocast(device, precision): results = list(loop.run(move_batches(batches, device)))
     return sum(loss for loss, _ in results) / max(sum(tokens for _, tokens in results), 1)
 
-# %% ../../nbs/34_training.ipynb #31cb447f
+# %% ../../nbs/34_training.ipynb #93b8ce31
 def seed_update(
     run:Run, # A training
 ):
@@ -270,7 +265,7 @@ def validate(run, valid, device):
     loss = nll(model, batches, device, context=context, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
-# %% ../../nbs/34_training.ipynb #7657da63
+# %% ../../nbs/34_training.ipynb #49c0304a
 def check_data(
     train,              # Training pairs
     valid,              # Validation pairs, or None
@@ -300,7 +295,7 @@ def check_data(
     context.assert_same("data or configuration", (config, train.fingerprint, (valid or train).fingerprint))
     return context
 
-# %% ../../nbs/34_training.ipynb #38ba9562
+# %% ../../nbs/34_training.ipynb #6a2e3909
 def lr_schedule(
     model:nn.Module,       # An `EncoderDecoder`
     train:TokenBatches,    # Training pairs
@@ -315,7 +310,7 @@ def lr_schedule(
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
 
-# %% ../../nbs/34_training.ipynb #fe7d0483
+# %% ../../nbs/34_training.ipynb #7978d188
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
     train:TokenBatches,        # Training pairs
