@@ -326,7 +326,7 @@ def compare_reports(
     comparison = paired_bootstrap(*outputs[::-1], references, form=form)
     return dict(figures=side_by_side(*reports[::-1]), comparison=comparison)
 
-# %% ../../nbs/46_metrics.ipynb #e14b486c
+# %% ../../nbs/46_metrics.ipynb #b6484f46
 @call_parse
 def evaluate(
     model:str="pocket",    # Model folder, or pocket (built in); several with commas: an ensemble
@@ -369,9 +369,11 @@ def free_name(
     name:str, # File name
 )->Path:      # The name, or the first of name-2, name-3, … that is free
     "Find a free file name."
-    path = Path(name)
-    later = (path.with_stem(f"{path.stem}-{n}") for n in range(2, 100_000))
-    return next(p for p in (path, *later) if not p.exists())
+    path, n = Path(name), 1
+    while path.exists():
+        n += 1
+        path = Path(name).with_stem(f"{Path(name).stem}-{n}")
+    return path
 
 def write_record(
     path:str,    # JSON file, new or an earlier record
