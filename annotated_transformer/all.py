@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = []
 
-# %% ../nbs/99_all.ipynb #887c8c52
+# %% ../nbs/99_all.ipynb #9aec4352
 from .transformer import *
 from annotated_transformer.config import (
     PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
@@ -30,9 +30,10 @@ from annotated_transformer.data.bpe import (
 )
 from .data.pocket import PocketPair, pocket_pairs
 from annotated_transformer.data.corpora import (
-    CORPORA, HubPairs, filter_pairs, have_multi30k, hub_pairs, iwslt14, load_corpus, multi30k,
-    opus_books, read_pairs, split_pairs, wmt14,
+    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books, read_pairs,
+    split_pairs, wmt14,
 )
+from .data.multi30k import have_multi30k, multi30k
 from annotated_transformer.data.batching import (
     TokenBatches, collate, pad_rows, padding_share, rebatch, repeat_batch, to_device,
     token_batches,
@@ -94,7 +95,6 @@ from annotated_transformer.lab.interop import (
     config_of, from_ctranslate2, from_marian, from_torch, to_marian, to_torch,
 )
 from .lab.experiments import ablate, over_seeds, quality_grid
-from .lab.tutor import check, hint, progress
 
 # %% ../nbs/99_all.ipynb #d65d9fad
 __all__ = sorted(name for name, value in globals().items()

@@ -30,7 +30,7 @@ from .multi30k import multi30k
 from .pocket import pocket_pairs
 from .text import languages, read_lines
 
-# %% ../../nbs/23_corpora.ipynb #eca92cdb
+# %% ../../nbs/23_corpora.ipynb #46ada991
 def parallel_files(
     src_path:str|os.PathLike,   # File of source sentences
     tgt_path:str|os.PathLike,   # File of target sentences
@@ -44,7 +44,7 @@ def parallel_files(
             raise ValueError(f"{short} ends after line {n} where {long} has {total} lines.")
         yield pair
 
-# %% ../../nbs/23_corpora.ipynb #18d66c72
+# %% ../../nbs/23_corpora.ipynb #003fb8db
 def tsv_pairs(
     path:str|os.PathLike,     # File with tabs between the columns
     src_col:int|str=0,        # Column of the source: number from 0, or name in the first line
@@ -64,7 +64,7 @@ def tsv_pairs(
             raise ValueError(f"{path}, line {n}: columns: {len(row)} where line 1 has {width}.")
         yield row[cols[0]], row[cols[1]]
 
-# %% ../../nbs/23_corpora.ipynb #609f4f02
+# %% ../../nbs/23_corpora.ipynb #5396f3f5
 def jsonl_pairs(
     path:str|os.PathLike,     # File with one JSON object per line
     src_key:str="de",         # Key of the source
@@ -85,7 +85,7 @@ def jsonl_pairs(
             raise ValueError(f"{path}, line {n}: holds half a surrogate pair.") from None
         yield pair
 
-# %% ../../nbs/23_corpora.ipynb #78e942ab
+# %% ../../nbs/23_corpora.ipynb #64c21b7a
 def _existing(path):
     "Return the file or its compressed form, or None."
     return next((p for p in (Path(path), Path(f"{path}.gz")) if p.is_file()), None)
@@ -116,7 +116,7 @@ def read_pairs(
     "Read the pairs of a path."
     return list(_reader(path, pair)[1]())
 
-# %% ../../nbs/23_corpora.ipynb #2b53779b
+# %% ../../nbs/23_corpora.ipynb #3792aa45
 class Filtered(NamedTuple):
     "Result of `filter_pairs`."
     kept:list[tuple[str, str]] # Pairs that were kept, in their order
@@ -152,9 +152,9 @@ def filter_pairs(
         else: kept.append((src, tgt))
     return Filtered(kept, dict(dropped))
 
-# %% ../../nbs/23_corpora.ipynb #a43e2cf5
+# %% ../../nbs/23_corpora.ipynb #272bfbd4
 def hub_library():
-    "Import `datasets`, without its telemetry unless the environment asks for it."
+    "Import `datasets`, without its telemetry unless the environment enables it."
     for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items():
         os.environ.setdefault(name, value)  # read at import
     try: return import_module("datasets")
@@ -204,7 +204,7 @@ class HubPairs(Sequence):
                         limits=(min_len, max_len, max_ratio), rule=2)
         return HubPairs(self.rows.filter(stays, input_columns="translation"), self.pair)
 
-# %% ../../nbs/23_corpora.ipynb #b0dbcb4f
+# %% ../../nbs/23_corpora.ipynb #b0a65f3c
 def hub_pairs(
     path:str,          # Name of the collection, such as `wmt/wmt14`
     *args,             # Passed on: name of the configuration
@@ -260,7 +260,7 @@ def opus_books(
     config = "-".join(sorted(languages(pair)))
     return _at_revision("Helsinki-NLP/opus_books", config, pair=pair, split=split)
 
-# %% ../../nbs/23_corpora.ipynb #fc3bc289
+# %% ../../nbs/23_corpora.ipynb #b0e290f4
 def _rows(path, pair, files, rule):
     "Iterate over pairs as rows; the library's cache identifies a table by these arguments."
     src, tgt = languages(pair)
@@ -294,7 +294,7 @@ def disk_pairs(
     with _named_errors(library, path):
         return HubPairs(library.Dataset.from_generator(_rows, columns, gen_kwargs=given), pair)
 
-# %% ../../nbs/23_corpora.ipynb #15c498f7
+# %% ../../nbs/23_corpora.ipynb #2a72d01b
 def _sides(pairs, chunk=10_000):
     "Iterate over the byte lengths and bytes of one side and the other, chunk by chunk."
     pairs = iter(pairs)
@@ -326,7 +326,7 @@ def pairs_digest(
         digest.update(texts)
     return digest.hexdigest()
 
-# %% ../../nbs/23_corpora.ipynb #bb107e1d
+# %% ../../nbs/23_corpora.ipynb #cd1bdc91
 def split_pairs(
     pairs:Sequence[tuple[str, str]], # Corpus
     split:str="train",               # `train`, `valid` or `test`
@@ -349,7 +349,7 @@ def split_pairs(
     if not isinstance(pairs, HubPairs): return [pairs[i] for i in numbers]
     return HubPairs(pairs.rows.select(array("q", numbers)), pairs.pair)
 
-# %% ../../nbs/23_corpora.ipynb #6f6e64fc
+# %% ../../nbs/23_corpora.ipynb #ab9da14d
 def _nonempty(pairs, path):
     "Drop pairs with an empty side, with a warning."
     if isinstance(pairs, HubPairs):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .text import decode_lines, languages
 
-# %% ../../nbs/27_multi30k.ipynb #a59483af
+# %% ../../nbs/27_multi30k.ipynb #3b71f4ed
 def fetch(
     urls:str|list[str],     # Address, or several addresses of the same file
     sha256:str,             # Expected hash
@@ -35,7 +35,7 @@ def fetch(
             except (OSError, ValueError) as e: failed.append(f"{url}: {e}")
     raise ConnectionError(f"{name} could not be fetched into {folder}: {'; '.join(failed)}")
 
-# %% ../../nbs/27_multi30k.ipynb #a02cae9d
+# %% ../../nbs/27_multi30k.ipynb #d5b23805
 _PATH = "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
 MULTI30K_URLS = [f"https://raw.githubusercontent.com/multi30k/dataset/{_PATH}",
                  f"https://cdn.jsdelivr.net/gh/multi30k/dataset@{_PATH}"]
@@ -57,7 +57,7 @@ MULTI30K_SPLITS = {k: k for k in MULTI30K_FILES} | dict(
     valid="val", validation="val", dev="val", test="test_2016_flickr",
     test_2016="test_2016_flickr", test_2017="test_2017_flickr", test_mscoco="test_2017_mscoco")
 
-# %% ../../nbs/27_multi30k.ipynb #a463b4d1
+# %% ../../nbs/27_multi30k.ipynb #d5a1cab2
 def _multi30k_file(name, sha256, folder):
     "Return the checked bytes of a compressed file."
     folder = folder or os.environ.get("MULTI30K")

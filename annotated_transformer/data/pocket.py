@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..checks import check_choice, check_number
 
-# %% ../../nbs/22_pocket.ipynb #90f7a752
+# %% ../../nbs/22_pocket.ipynb #002f63a1
 class PocketPair(NamedTuple):
     "A sentence in two languages with its word alignment."
     src:str         # Source text
@@ -31,7 +31,7 @@ class PocketPair(NamedTuple):
         swapped = tuple(sorted((j, i) for i, j in self.alignment))
         return PocketPair(self.tgt, self.src, self.tgt_words, self.src_words, swapped, self.tags)
 
-# %% ../../nbs/22_pocket.ipynb #f63dda13
+# %% ../../nbs/22_pocket.ipynb #82c4105e
 POCKET_SIZES = dict(train=32_000, valid=2_000, test=2_000, compositional=2_000)
 POCKET_SHA256 = "5bd3cd7065d405ead629efd2171f047c33d8ad7390da59ac22fd2f2586fb6ed1"
 
@@ -57,7 +57,7 @@ def read_pocket(
     return {split: tuple(_parse(line, links) for line in islice(lines, n))
             for split, n in POCKET_SIZES.items()}
 
-# %% ../../nbs/22_pocket.ipynb #11462701
+# %% ../../nbs/22_pocket.ipynb #ae2fe765
 def pocket_pairs(
     n:int,             # Number of pairs
     seed:int=0,        # 0: in the order of the file; another seed permutes the split

@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-# %% ../../nbs/20_text.ipynb #8be04a71
+# %% ../../nbs/20_text.ipynb #889b9cca
 SPECIALS = ["<s>", "</s>", "<blank>", "<unk>"]
 BOS, EOS, PAD, UNK = range(len(SPECIALS))
 
-# %% ../../nbs/20_text.ipynb #e37c6a30
+# %% ../../nbs/20_text.ipynb #78f00246
 def _is_control(c): return unicodedata.category(c) == "Cc" and not c.isspace()
 
 _CONTROLS = {i: None for i in range(0xA0) if _is_control(chr(i))}
@@ -40,7 +40,7 @@ def clean_text(
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return unicodedata.normalize("NFC", text.translate(_CONTROLS))
 
-# %% ../../nbs/20_text.ipynb #e18c970b
+# %% ../../nbs/20_text.ipynb #003d4d77
 def check_strings(
     name:str, # Name of the argument
     values,   # Its value
@@ -61,7 +61,7 @@ def check_row(
         if not 0 <= i < size: raise ValueError(f"id {i} is outside 0..{size - 1}.")
     return row
 
-# %% ../../nbs/20_text.ipynb #0e42c29b
+# %% ../../nbs/20_text.ipynb #2b71e7b8
 _MAX_RUN = 200 # characters without a space
 
 def spacy_tokenizer(
@@ -82,7 +82,7 @@ def spacy_tokenizer(
         return [token.text for token in split(" ".join(parts))]
     return tokenize
 
-# %% ../../nbs/20_text.ipynb #20c324c1
+# %% ../../nbs/20_text.ipynb #ca9c49f5
 def wordlevel_tokenizer(
 )->Callable[[str], list[str]]: # Function from a text to its words
     "Split into runs of letters and digits, and runs of other signs."
@@ -97,7 +97,7 @@ def word_splitter(
     "Return the function that splits words, by name."
     return wordlevel_tokenizer() if lang == "wordlevel" else spacy_tokenizer(lang)
 
-# %% ../../nbs/20_text.ipynb #9e1b49b4
+# %% ../../nbs/20_text.ipynb #5f67cabc
 _PAIRS = {'"': '"', "„": "“", "“": "”", "‚": "‘", "«": "»", "»": "«",
           "(": ")", "[": "]", "{": "}"}
 _ATTACHED = re.compile(r"[.,;:!?…%)\]}/-]+|['’]\w*|n['’]t")
@@ -117,7 +117,7 @@ def detokenize(
         glued = opens or word in ("-", "/")
     return text
 
-# %% ../../nbs/20_text.ipynb #2dbfaf8c
+# %% ../../nbs/20_text.ipynb #1894ea74
 class Vocab:
     "Words and their ids, with the methods of a torchtext vocabulary."
     def __init__(self,
@@ -177,7 +177,7 @@ class Vocab:
         self.itos.insert(index, token)
         self.stoi.update((t, i) for i, t in enumerate(self.itos[index:], index))
 
-# %% ../../nbs/20_text.ipynb #e2a7d52e
+# %% ../../nbs/20_text.ipynb #6c92c13c
 def build_vocab_from_iterator(
     iterator:Iterable[Iterable[str]], # Sentences of the training set, each a list of words
     min_freq:int=1,                   # Smallest count of a word
@@ -204,7 +204,7 @@ def as_vocab(
         raise TypeError(f"vocab is {type(vocab).__name__}, not a `Vocab` or torchtext's.")
     return Vocab(vocab.get_itos(), vocab.get_default_index())
 
-# %% ../../nbs/20_text.ipynb #5ddc2390
+# %% ../../nbs/20_text.ipynb #e86c52dc
 class TextTokenizer:
     "Base class: `encode`, `decode`, `pieces` and `state` belong to the subclass."
     kind = ""
@@ -254,7 +254,7 @@ class TextTokenizer:
         "Read a tokenizer of this class."
         return read_tokenizer(path, cls)
 
-# %% ../../nbs/20_text.ipynb #daf222f2
+# %% ../../nbs/20_text.ipynb #22f0cb58
 def _digest(data): return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 def vocabulary_digest(
@@ -280,7 +280,7 @@ def read_tokenizer(
     if not intact: raise ValueError(f"{path} is damaged: its checksum does not match.")
     raise ValueError(f"{path} holds a {kind} tokenizer, not a {' or '.join(kinds)} tokenizer.")
 
-# %% ../../nbs/20_text.ipynb #f6453a05
+# %% ../../nbs/20_text.ipynb #87816c14
 class WordTokenizer(TextTokenizer):
     "Whole words; a word outside the vocabulary becomes `<unk>`."
     kind = "word"
@@ -332,7 +332,7 @@ class WordTokenizer(TextTokenizer):
         if len(vocab) > len(SPECIALS): return cls(split, vocab, lang)
         raise ValueError(f"texts hold no word that occurs min_freq={min_freq} times.")
 
-# %% ../../nbs/20_text.ipynb #0fd8ff4d
+# %% ../../nbs/20_text.ipynb #4b56be3f
 MAX_LINE = 1_000_000 # bytes
 
 def decode_lines(
@@ -361,7 +361,7 @@ def read_lines(
         except (EOFError, gzip.BadGzipFile, zlib.error) as e:
             raise ValueError(f"{path} is not a whole gzip file ({e}).") from None
 
-# %% ../../nbs/20_text.ipynb #2a433cbb
+# %% ../../nbs/20_text.ipynb #9cacbdc9
 def languages(
     pair:str,       # Two language codes such as `de-en`, source first
 )->tuple[str, str]: # (source, target)

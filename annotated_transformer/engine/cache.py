@@ -67,7 +67,7 @@ class KVCache:
         torch.index_select(old[:self.length], 1, rows, out=new[:self.length])
         return new
 
-# %% ../../nbs/16_cache.ipynb #0a097101
+# %% ../../nbs/16_cache.ipynb #44545577
 class CachedStep:
     "Decoding step of one model; each call computes only the positions that are new."
     def __init__(self,
@@ -76,14 +76,12 @@ class CachedStep:
         mask:Tensor|None, # Source mask `(B, 1, S)`
     ):
         self.model, self.mask, self.memory = model, mask, model.encode(src, mask)
-        self.layers, self.length, self.table = [], 0, None
+        self.length, self.table, layers = 0, None, model.decoder.layers
+        self.layers = [(KVCache(), KVCache(0)) for _ in layers]
+        own, source = [m.self_attn for m in layers], [m.src_attn for m in layers]
+        self.qkv = [merge_linears(a.W_q, a.W_k, a.W_v) for a in own]
         nothing = self.memory[:, :0]
-        for layer in model.decoder.layers:
-            own, source = layer.self_attn, layer.src_attn
-            self.layers.append(dict(
-                layer=layer, own=KVCache(), source=KVCache(0),
-                qkv=merge_linears(own.W_q, own.W_k, own.W_v),
-                no_keys=(source.W_k(nothing), source.W_v(nothing)))) # (B, 0, h·K)
+        self.no_keys = {a: (a.W_k(nothing), a.W_v(nothing)) for a in source} # (B, 0, h·K)
 
     def hidden(self,
         ids:Tensor, # Prefixes `(R, t)`, R a multiple of B
@@ -94,7 +92,8 @@ class CachedStep:
         x = self.embed(ids)
         new = x.size(1)
         causal = None if new == 1 else subsequent_mask(ids.size(1), ids.device)[:, -new:]
-        for parts in self.layers: x = self.run_layer(parts, x, causal)
+        for n, layer in enumerate(self.model.decoder.layers):
+            x = self.run_layer(n, layer, x, causal)
         self.length = ids.size(1)
         return self.model.decoder.norm(x)[:, -1]
 
@@ -107,30 +106,30 @@ class CachedStep:
             self.table = positions(x.new_zeros(1, rows, x.size(-1)))
         return x + self.table[:, self.length:end]
 
-    def run_layer(self, parts, x, causal):
+    def run_layer(self, n, layer, x, causal):
         "One decoder layer: its sub-layers with cached attention."
-        layer = parts["layer"]
-        x = layer.sublayer[0](x, lambda x: self.self_attention(parts, x, causal))
-        x = layer.sublayer[1](x, lambda x: self.cross_attention(parts, x))
+        own, source = self.layers[n]
+        attn, qkv = layer.self_attn, self.qkv[n]
+        x = layer.sublayer[0](x, lambda x: self.self_attention(attn, qkv, own, x, causal))
+        x = layer.sublayer[1](x, lambda x: self.cross_attention(layer.src_attn, source, x))
         return layer.sublayer[2](x, layer.feed_forward)
 
-    def self_attention(self, parts, x, causal):
+    def self_attention(self, attn, qkv, cache, x, causal):
         "Queries of the new positions, keys and values of all."
-        attn = parts["layer"].self_attn
         sizes = [m.out_features for m in (attn.W_q, attn.W_k, attn.W_v)]
-        q, k, v = attn.heads(*parts["qkv"](x).split(sizes, -1), start=self.length)
-        k, v = parts["own"].append(k, v)
+        q, k, v = attn.heads(*qkv(x).split(sizes, -1), start=self.length)
+        k, v = cache.append(k, v)
         return attn.W_o(attn.attend(q, k, v, causal).transpose(1, 2).flatten(-2))
 
-    def cross_attention(self, parts, x):
+    def cross_attention(self, attn, cache, x):
         "Keys and values of the source are computed once; all prefixes of a sentence share them."
-        attn, cache, B = parts["layer"].src_attn, parts["source"], len(self.memory)
+        B = len(self.memory)
         prefixes = len(x) // B if B else 1
         q = attn.W_q(x.reshape(B, prefixes * x.size(1), x.size(-1)))    # (B, R/B · T, h·K)
         if cache.k is None:
             q, k, v = attn.heads(q, attn.W_k(self.memory), attn.W_v(self.memory))
             cache.append(k, v)
-        else: q = attn.heads(q, *parts["no_keys"])[0]
+        else: q = attn.heads(q, *self.no_keys[attn])[0]
         x_out = attn.attend(q, *cache.filled(), self.mask)              # (B, h, R/B · T, K)
         return attn.W_o(x_out.transpose(1, 2).flatten(-2)).view(x.shape)
 
@@ -139,9 +138,9 @@ class CachedStep:
         sentences:Tensor|None=None, # Sentences that continue; None: all
     )->None:
         "Keep these rows, in this order."
-        for parts in self.layers:
-            if rows is not None: parts["own"].reorder(rows)
-            if sentences is not None: parts["source"].reorder(sentences)
+        for own, source in self.layers:
+            if rows is not None: own.reorder(rows)
+            if sentences is not None: source.reorder(sentences)
         if sentences is None: return
         self.memory = self.memory[sentences]
         if self.mask is not None: self.mask = self.mask[sentences]

@@ -8,8 +8,7 @@ __all__ = ['check_smoothing', 'check_labels', 'subtract_labels', 'SmoothedCrossE
            'ChunkedCrossEntropy', 'linear_smoothed_cross_entropy', 'CrossEntropyCompute', 'two_passes',
            'rdrop_loss_and_gradient', 'RDropLoss']
 
-# %% ../../nbs/17_losses.ipynb #7a817ff6
-import math
+# %% ../../nbs/17_losses.ipynb #61f328e3
 from collections.abc import Callable
 from functools import partial
 

@@ -8,7 +8,7 @@ __all__ = ['FORMS', 'bleu_counts', 'bleu_of_counts', 'bleu_tokenizer', 'corpus_b
            'paired_draws', 'sentence_counts', 'middle_95', 'bootstrap_interval', 'Comparison', 'paired_bootstrap',
            'counts_of_runs', 'spread']
 
-# %% ../../nbs/42_evaluation.ipynb #402f3015
+# %% ../../nbs/42_evaluation.ipynb #38c6d556
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def matched_texts(
         if not texts: raise ValueError(f"{name} is empty: give at least one translation to score.")
     return [*systems.values(), references]
 
-# %% ../../nbs/42_evaluation.ipynb #75d23ca3
+# %% ../../nbs/42_evaluation.ipynb #5817160a
 @dataclass(frozen=True)
 class Scores:
     "Scores of one system on one test set."
@@ -135,7 +135,7 @@ def score_prepared(metric, outputs, references, note=""):
     exact = sum(o == r for o, r in zip(outputs, references)) / len(outputs)
     return Scores(bleu, exact, len(outputs), f"{metric.get_signature()}{note}")
 
-# %% ../../nbs/42_evaluation.ipynb #9b77a948
+# %% ../../nbs/42_evaluation.ipynb #1e34804a
 FORMS = dict(cased=dict(), lowercased=dict(lowercase=True),
              tokenized=dict(lowercase=True, tokenize="none", force=True)) # Settings of `BLEU`
 
@@ -173,7 +173,7 @@ def moses_tokenizer(
     check_choice("lang", lang, sorted(set(NonbreakingPrefixes().available_langs.values())))
     return MosesTokenizer(lang)
 
-# %% ../../nbs/42_evaluation.ipynb #0b0647d6
+# %% ../../nbs/42_evaluation.ipynb #5e153ba6
 class DrawRecorder:
     "A metric for `sacrebleu.significance` that reads counts and keeps the score of each draw."
     def __init__(self, metric): self.metric, self.scores = metric, []
@@ -218,7 +218,7 @@ def middle_95(
     values, out = sorted(values.tolist()), len(values) // 40
     return values[out], values[-1 - out]
 
-# %% ../../nbs/42_evaluation.ipynb #fd59ff01
+# %% ../../nbs/42_evaluation.ipynb #ddc49eae
 def bootstrap_interval(
     outputs:Iterable[str],    # Translations, detokenized
     references:Iterable[str], # One reference per output, raw
@@ -232,7 +232,7 @@ def bootstrap_interval(
     counts, metric, _ = sentence_counts(form, lang, outputs, references)
     return middle_95(paired_draws(metric, counts, counts, n, seed)[0][0])
 
-# %% ../../nbs/42_evaluation.ipynb #d8899d7b
+# %% ../../nbs/42_evaluation.ipynb #dd3357b7
 @dataclass(frozen=True)
 class Comparison:
     "Two systems on one test set, with the uncertainty of their difference."
@@ -255,7 +255,7 @@ class Comparison:
                 f"(95 % from {self.low:+.2f} to {self.high:+.2f}), p = {self.p_value:.4f} | "
                 f"{self.draws} draws of seed {self.seed} | {self.signature}")
 
-# %% ../../nbs/42_evaluation.ipynb #f3f040c5
+# %% ../../nbs/42_evaluation.ipynb #cc146e7a
 def paired_bootstrap(
     baseline:Iterable[str],   # Translations of one system, or a list of such lists, one per seed
     system:Iterable[str],     # Translations of the other system, likewise
@@ -281,7 +281,7 @@ def counts_of_runs(name, system, references, form, lang):
     parts = [sentence_counts(form, lang, *both) for both in texts]
     return sum(np.array(counts) for counts, _, _ in parts).tolist(), *parts[0][1:]
 
-# %% ../../nbs/42_evaluation.ipynb #fe5dc6fc
+# %% ../../nbs/42_evaluation.ipynb #edbd3a8c
 def spread(
     values:Iterable[float], # One score per seed
     digits:int=1,           # Digits after the point

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
-           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'check_installed', 'GraphCache', 'GraphStep',
+           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'check_installed', 'decode_layer',
            'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
 
-# %% ../../nbs/44_export.ipynb #9c355f94
+# %% ../../nbs/44_export.ipynb #800b635a
 import copy
 import logging
 import math
@@ -20,14 +20,13 @@ from torch import Tensor, nn
 
 from ..checks import check_choice, check_number
 from ..data.text import PAD, SPECIALS
-from ..engine.cache import CachedStep, can_cache
-from ..engine.fast import merge_linears
+from ..engine.cache import can_cache
 from .model_folder import check_place, save_tokenizers
 from ..train.checkpoints import atomic_folder
 from ..transformer import (
     LearnedPositions, PositionalEncoding, padding_mask, sinusoids)
 
-# %% ../../nbs/44_export.ipynb #2c117d6c
+# %% ../../nbs/44_export.ipynb #d5dc7ebf
 def sublayers(
     layer:nn.Module, # An `EncoderLayer` or `DecoderLayer`
 )->list[tuple[nn.Module, nn.Module]]: # Sub-layer and its norm
@@ -36,7 +35,7 @@ def sublayers(
     connections = zip(names, layer.sublayer, strict=True)
     return [(getattr(layer, name), connection.norm) for name, connection in connections]
 
-# %% ../../nbs/44_export.ipynb #058a78f6
+# %% ../../nbs/44_export.ipynb #93b73c07
 def to_array(t):
     "A NumPy copy in float32; CTranslate2 rounds its arrays in place."
     return t.detach().cpu().float().numpy().copy()
@@ -71,7 +70,7 @@ def fill_layer(spec, layer):
     fill_linear(spec.ffn.linear_1, feed.w_2)
     fill_norm(spec.ffn.layer_norm, norm)
 
-# %% ../../nbs/44_export.ipynb #be5ff6e4
+# %% ../../nbs/44_export.ipynb #7bfa08f2
 def ctranslate2_spec(
     model:nn.Module,    # An `EncoderDecoder`
     h:int,              # Number of heads
@@ -98,7 +97,7 @@ def ctranslate2_spec(
     spec.config.layer_norm_epsilon = model.encoder.layers[0].sublayer[0].norm.eps
     return spec
 
-# %% ../../nbs/44_export.ipynb #a1500ad2
+# %% ../../nbs/44_export.ipynb #8a92b499
 QUANTIZATIONS = "int8", "int8_float32", "int16", "float16", "bfloat16"
 
 def export_ctranslate2(
@@ -139,45 +138,30 @@ def check_installed(*libraries):
         raise ImportError(f"{' and '.join(libraries)} cannot be imported: "
                           "pip install annotated_transformer[export].") from None
 
-# %% ../../nbs/44_export.ipynb #4e2d2a79
-class GraphCache:
-    "Keys and values as tensors of a graph: appending makes new tensors."
-    def __init__(self,
-        k:Tensor, # Keys so far `(B, h, t, K)`
-        v:Tensor, # Values so far `(B, h, t, d_v)`
-    ): self.k, self.v = k, v
+# %% ../../nbs/44_export.ipynb #ddc87159
+def decode_layer(
+    layer:nn.Module, # A `DecoderLayer`
+    x:Tensor,        # Newest position `(B, 1, D)`
+    past:tuple,      # Keys and values of earlier positions `(B, h, t, K)`
+    source:tuple,    # Keys and values of the source `(B, h, S, K)`
+    mask:Tensor,     # Source mask `(B, 1, S)`
+)->tuple:            # Output `(B, 1, D)`; keys and values with the new position
+    "Run one decoder layer on the newest position."
+    own, cross, cache = layer.self_attn, layer.src_attn, []
+    def project(attn, x): return attn.W_q(x), attn.W_k(x), attn.W_v(x)
+    def output(attn, x): return attn.W_o(x.transpose(1, 2).flatten(-2))
+    def self_attention(x):
+        q, *new = own.heads(*project(own, x), start=past[0].size(2))
+        cache.extend(torch.cat(pair, 2) for pair in zip(past, new))
+        return output(own, own.attend(q, *cache, None))
+    def cross_attention(x):
+        q, _, _ = cross.heads(*project(cross, x)) # keys and values come from the source
+        return output(cross, cross.attend(q, *source, mask))
+    x = layer.sublayer[0](x, self_attention)
+    x = layer.sublayer[1](x, cross_attention)
+    return layer.sublayer[2](x, layer.feed_forward), *cache
 
-    @property
-    def length(self): return self.k.size(2)
-
-    def append(self, k, v):
-        "Concatenate and return all keys and values."
-        self.k, self.v = torch.cat([self.k, k], 2), torch.cat([self.v, v], 2)
-        return self.filled()
-
-    def filled(self):
-        "Return all keys and values."
-        return self.k, self.v
-
-class GraphStep(CachedStep):
-    "`CachedStep` whose caches are given."
-    def __init__(self,
-        qkv:nn.ModuleList, # Merged projections of each self-attention
-        mask:Tensor,       # Source mask `(B, 1, S)`
-        past:tuple,        # Keys and values of earlier positions
-        source:tuple,      # Keys and values of the source
-    ):
-        self.qkv, self.mask, self.length = qkv, mask, past[0].size(3)
-        caches = ([GraphCache(k, v) for k, v in zip(*pair)] for pair in (past, source))
-        self.layers = list(zip(*caches))
-
-    def cross_attention(self, attn, cache, x):
-        "One prefix per sentence."
-        q = attn.W_q(x)
-        x = attn.attend(attn.heads(q, q, q)[0], *cache.filled(), self.mask)
-        return attn.W_o(x.transpose(1, 2).flatten(-2))
-
-# %% ../../nbs/44_export.ipynb #c1422521
+# %% ../../nbs/44_export.ipynb #5a59c39c
 class OnnxEncoder(nn.Module):
     "Source ids to the keys and values of every cross-attention."
     def __init__(self, model):
@@ -203,8 +187,6 @@ class OnnxDecoder(nn.Module):
         rows = getattr(positions, "max_len", rows)
         with torch.no_grad(): table = positions(torch.zeros(1, rows, embed.d_model))
         self.register_buffer("table", table)
-        attentions = [layer.self_attn for layer in model.decoder.layers]
-        self.qkv = nn.ModuleList(merge_linears(a.W_q, a.W_k, a.W_v) for a in attentions)
 
     def forward(self,
         tgt:Tensor,      # Newest token of each sentence `(B, 1)`
@@ -215,15 +197,17 @@ class OnnxDecoder(nn.Module):
         mask:Tensor,     # Source mask `(B, 1, S)`
     )->tuple[Tensor, Tensor, Tensor]: # Logits `(B, V)`, keys and values with the new position
         "Run the decoder's layers on the newest token."
-        step = GraphStep(self.qkv, mask, (past_k, past_v), (source_k, source_v))
-        t = past_k.size(3)
+        t, keys, values = past_k.size(3), [], []
         x = self.model.tgt_embed[0](tgt) + self.table[:, t:t + 1]
-        for n, layer in enumerate(self.model.decoder.layers): x = step.run_layer(n, layer, x, None)
-        own = [own for own, _ in step.layers]
-        k, v = torch.stack([cache.k for cache in own]), torch.stack([cache.v for cache in own])
-        return self.model.generator.logits(self.model.decoder.norm(x)[:, -1]), k, v
+        for n, layer in enumerate(self.model.decoder.layers):
+            past, source = (past_k[n], past_v[n]), (source_k[n], source_v[n])
+            x, k, v = decode_layer(layer, x, past, source, mask)
+            keys.append(k)
+            values.append(v)
+        logits = self.model.generator.logits(self.model.decoder.norm(x)[:, -1])
+        return logits, torch.stack(keys), torch.stack(values)
 
-# %% ../../nbs/44_export.ipynb #f2047c4c
+# %% ../../nbs/44_export.ipynb #a844b7cb
 def export_onnx(
     translator,   # A `Translator`
     folder,       # Folder to write; an earlier export in it is replaced

@@ -43,7 +43,7 @@ from ..train.training import fit as fit_model
 from ..train.training import nll
 from ..transformer import POSITIONS, make_model, padding_mask, recorders
 
-# %% ../../nbs/43_translator.ipynb #b70e009c
+# %% ../../nbs/43_translator.ipynb #5459deb5
 class Translator:
     "A model with its tokenizers and its configuration."
     max_source = 512 # Maximum source tokens; a longer text is truncated with a warning
@@ -80,7 +80,7 @@ class Translator:
         sizes = f"{len(self.src_tokenizer)} + {len(self.tgt_tokenizer)} tokens"
         return f"Translator({self.about.get('pair', '?')}, {sizes}, {weights:,} weights)"
 
-# %% ../../nbs/43_translator.ipynb #4f83c272
+# %% ../../nbs/43_translator.ipynb #8b216d86
 @patch
 def encode_source(self:Translator,
     text:str,         # One text
@@ -111,7 +111,7 @@ def _decode(self:Translator, ids, numbers, search, max_extra_tokens, longest):
     texts = iter(self.tgt_tokenizer.decode_batch(rows))
     return [[Candidate(next(texts), score) for _, score in outputs] for outputs in found]
 
-# %% ../../nbs/43_translator.ipynb #e136a0aa
+# %% ../../nbs/43_translator.ipynb #6600993d
 @patch
 def _read_chunk(self:Translator, numbered):
     "Encode the next texts; an error is returned, so that earlier texts are translated first."
@@ -153,7 +153,7 @@ def plan_batches(ids, max_tokens):
     most = max(max_tokens, *map(max, sizes), 1)
     return [[rows[i] for i in batch] for batch in token_batches(sizes, most)] or [[]]
 
-# %% ../../nbs/43_translator.ipynb #18cad5a5
+# %% ../../nbs/43_translator.ipynb #bd615a38
 @patch
 def ensemble_models(self:Translator,
     ensemble:Sequence,  # Other translators
@@ -186,7 +186,7 @@ def check_options(
     names = [f.name for f in fields(kind) if f.name != "fingerprint"] # `fit` sets this one
     for name in options: check_choice("option", name, names)
 
-# %% ../../nbs/43_translator.ipynb #b879ebf5
+# %% ../../nbs/43_translator.ipynb #ada3daf1
 @patch
 def translate(self:Translator,
     texts:str|Iterable[str],  # One text, or any number of them
@@ -242,7 +242,7 @@ def _translations(
     numbered = enumerate([texts] if one else texts)
     return self._in_order(numbered, max_tokens, decode, 1 if one else num_workers)
 
-# %% ../../nbs/43_translator.ipynb #616cf784
+# %% ../../nbs/43_translator.ipynb #5e04f7ac
 @patch
 def sample(self:Translator,
     texts:str|Iterable[str],  # One text, or any number of them
@@ -265,7 +265,7 @@ def sample(self:Translator,
     sampled = (candidates[0].text for candidates in found)
     return next(sampled) if isinstance(texts, str) else sampled
 
-# %% ../../nbs/43_translator.ipynb #a588e9e2
+# %% ../../nbs/43_translator.ipynb #dbdf83c2
 @patch
 def evaluate(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with their references
@@ -298,7 +298,7 @@ def check_outputs(
     outputs = translator.translate(s for s, _ in pairs)
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, outputs)]
 
-# %% ../../nbs/43_translator.ipynb #c85b83de
+# %% ../../nbs/43_translator.ipynb #a4a55f83
 @patch
 def score(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with translations
@@ -331,7 +331,37 @@ def encode_scored(self:Translator,
         out.append((self.encode_source(source, f"pairs[{n}]"), tgt))
     return out
 
-# %% ../../nbs/43_translator.ipynb #6b68de1a
+# %% ../../nbs/43_translator.ipynb #ec860654
+def check_configs(config, training, tokenizer):
+    "Return the configuration of the model, and raise if the settings of `fit` do not fit together."
+    config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
+    if not isinstance(config, TransformerConfig):
+        raise TypeError(f"config={short_repr(config)} is not a TransformerConfig.")
+    if not isinstance(training, TrainingConfig):
+        raise TypeError(f"training={short_repr(training)} is not a TrainingConfig.")
+    if config.tie == "all" and tokenizer == "words":
+        raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
+    check_choice("positions", config.positions, POSITIONS)
+    with torch.device("meta"): positions = POSITIONS[config.positions](config.d_model, 0.)
+    most, end = min(training.max_len, training.max_tokens), getattr(positions, "max_len", math.inf)
+    if most > end:
+        raise ValueError(f"max_len={training.max_len} exceeds the {end} positions of "
+                         f"positions={config.positions!r}.")
+    return config
+
+@patch
+def _measured(self:Translator, batches, watched, training, progress):
+    "Add throughput and final validation loss to `about`."
+    passes = 2 if training.rdrop_alpha else 1
+    speed = training_speed(
+        self.model, batches, self.history, self.device, training.precision, passes)
+    self.about["speed"] = asdict(speed)
+    if not current_context().first: return self
+    if watched: self.about["valid_nll"] = nll(self.model, watched.epoch(), self.device)
+    if progress: print(speed, flush=True)
+    return self
+
+# %% ../../nbs/43_translator.ipynb #1c77d571
 @patch(cls_method=True)
 def fit(cls:Translator,
     train:Iterable[tuple[str, str]],           # Training pairs (source, target)
@@ -372,37 +402,7 @@ def fit(cls:Translator,
     return cls(model, *both, config, about, options.get("device"), engine)._measured(
         batches, watched, training, progress)
 
-# %% ../../nbs/43_translator.ipynb #7061cbd0
-def check_configs(config, training, tokenizer):
-    "Return the configuration of the model, and raise if the settings of `fit` do not fit together."
-    config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
-    if not isinstance(config, TransformerConfig):
-        raise TypeError(f"config={short_repr(config)} is not a TransformerConfig.")
-    if not isinstance(training, TrainingConfig):
-        raise TypeError(f"training={short_repr(training)} is not a TrainingConfig.")
-    if config.tie == "all" and tokenizer == "words":
-        raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
-    check_choice("positions", config.positions, POSITIONS)
-    with torch.device("meta"): positions = POSITIONS[config.positions](config.d_model, 0.)
-    most, end = min(training.max_len, training.max_tokens), getattr(positions, "max_len", math.inf)
-    if most > end:
-        raise ValueError(f"max_len={training.max_len} exceeds the {end} positions of "
-                         f"positions={config.positions!r}.")
-    return config
-
-@patch
-def _measured(self:Translator, batches, watched, training, progress):
-    "Add throughput and final validation loss to `about`."
-    passes = 2 if training.rdrop_alpha else 1
-    speed = training_speed(
-        self.model, batches, self.history, self.device, training.precision, passes)
-    self.about["speed"] = asdict(speed)
-    if not current_context().first: return self
-    if watched: self.about["valid_nll"] = nll(self.model, watched.epoch(), self.device)
-    if progress: print(speed, flush=True)
-    return self
-
-# %% ../../nbs/43_translator.ipynb #f21f6cbe
+# %% ../../nbs/43_translator.ipynb #0c87145d
 @patch
 def packed(self:Translator)->Translator: # Shares the weights of this one
     "Return a translator with packed weights, where they are faster on a CPU."
@@ -421,7 +421,7 @@ def _with_model(self:Translator, model):
     other.model = pack(model) if torch.device(self.device).type == "cpu" else model
     return other
 
-# %% ../../nbs/43_translator.ipynb #ef604d57
+# %% ../../nbs/43_translator.ipynb #2075da97
 @patch
 def save_pretrained(self:Translator,
     folder,     # Folder to write; a saved model in it is replaced

@@ -7,7 +7,7 @@ __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'spe
            'trainer', 'contender', 'LibraryTransformer', 'library_state', 'library_contender', 'contenders',
            'check_agreement', 'steps_benchmark', 'benchmarks', 'write_record', 'bench', 'print_steps']
 
-# %% ../../nbs/92_benchmarks.ipynb #85bca429
+# %% ../../nbs/92_benchmarks.ipynb #b0f4eb01
 import copy
 import json
 import os
@@ -30,15 +30,15 @@ from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
 from ..engine.fast import FAST, FastAttention, FastDropout, FastLayerNorm
 from ..engine.losses import CrossEntropyCompute
-from ..inference.commands import check_record, command_line, plain_errors
-from ..inference.translator import RECIPES, encode_pairs, train_tokenizers
+from ..train.command_line import check_record, command_line, plain_errors
+from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
-from ..train.training import autocast, best_device, hardware, tune_allocator
+from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
 from ..transformer import (
     Batch, DummyScheduler, EncoderDecoder, LabelSmoothing, MultiHeadedAttention,
     PositionwiseFeedForward, SimpleLossCompute, make_model, run_epoch)
 
-# %% ../../nbs/92_benchmarks.ipynb #d0b44c98
+# %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
 class Workload(NamedTuple):
     "Batches to train on."
     data:str            # Name of the corpus
@@ -52,14 +52,14 @@ def workload(
 )->Workload:             # The same in every call
     "Batches of real sentences of at most 72 tokens."
     check_number("batches", batches, 1, whole=True)
-    data = data or ("multi30k" if os.environ.get("MULTI30K") else "pocket")
+    if data is None: data = "multi30k" if os.environ.get("MULTI30K") else "pocket"
     check_choice("data", data, RECIPES)
     pairs = load_corpus(data)
     tokenizer, _ = train_tokenizers(pairs, vocab_size=RECIPES[data][2])
     epoch = TokenBatches(encode_pairs(pairs, tokenizer, tokenizer, 71), max_tokens, seed=0).epoch()
     return Workload(data, len(tokenizer), list(islice(epoch, batches)))
 
-# %% ../../nbs/92_benchmarks.ipynb #67060124
+# %% ../../nbs/92_benchmarks.ipynb #e073eecc
 def interleave(
     contenders:dict[str, Callable], # Name -> function of an item
     items:Iterable,                 # Items, such as batches
@@ -77,7 +77,7 @@ def interleave(
                 if number: times[name].append(clock() - start)
     return times
 
-# %% ../../nbs/92_benchmarks.ipynb #89b8d687
+# %% ../../nbs/92_benchmarks.ipynb #9311698a
 class Ratio(NamedTuple):
     "Speed of one contender relative to another."
     median:float # Of the pairs
@@ -112,7 +112,7 @@ def speeds(
         rows.append(row | ratios)
     return rows
 
-# %% ../../nbs/92_benchmarks.ipynb #67801729
+# %% ../../nbs/92_benchmarks.ipynb #af18ff11
 def harvard_batches(
     batch:Batch,  # A batch with targets
     rows:int=32,  # Sentences per batch
@@ -126,7 +126,7 @@ def harvard_batches(
     def split(x): return F.pad(x, (0, width - x.size(1)), value=pad).split(rows)
     return [Batch(s, t, pad) for s, t in zip(split(batch.src), split(tgt))]
 
-# %% ../../nbs/92_benchmarks.ipynb #8d19e30b
+# %% ../../nbs/92_benchmarks.ipynb #e71e3341
 @dataclass(frozen=True)
 class Setup:
     "How an update is made; the defaults are the plain core on Harvard's batches."
@@ -152,7 +152,7 @@ def build_model(
         if FAST.get(type(m)) in setup.classes: m.__class__ = FAST[type(m)]
     return model
 
-# %% ../../nbs/92_benchmarks.ipynb #27c5ccae
+# %% ../../nbs/92_benchmarks.ipynb #59052034
 def trainer(
     model:nn.Module,                 # Called as an `EncoderDecoder`
     compute:Callable,                # Hidden states and labels to a loss
@@ -188,7 +188,7 @@ def contender(
     split = None if setup.token_batches else harvard_batches
     return trainer(model, compute, optimizer, setup.bf16, split)
 
-# %% ../../nbs/92_benchmarks.ipynb #d16438c5
+# %% ../../nbs/92_benchmarks.ipynb #535ea9f5
 class LibraryTransformer(nn.Module):
     "`torch.nn.Transformer` with the weights of one of our models, called as that model."
     def __init__(self,
@@ -239,7 +239,7 @@ def library_contender(
         return total.detach(), total / max(norm, 1)
     return trainer(model, compute, adam(model, 1e-4), bf16)
 
-# %% ../../nbs/92_benchmarks.ipynb #eeef55a2
+# %% ../../nbs/92_benchmarks.ipynb #7247380f
 STEPS = {"core": Setup()} # Each step changes one thing of the step before
 STEPS["token batches"] = replace(STEPS["core"], token_batches=True)
 STEPS["FastLayerNorm"] = STEPS["token batches"].with_class(FastLayerNorm)
@@ -261,7 +261,7 @@ def contenders(
         runs[name] = library_contender(model, config, smoothing, bf16=name.endswith("bf16"))
     return runs
 
-# %% ../../nbs/92_benchmarks.ipynb #ef266e23
+# %% ../../nbs/92_benchmarks.ipynb #ec742547
 def check_agreement(
     config:TransformerConfig, # Size; dropout is set to 0
     work:Workload,            # Its first batch is used
@@ -298,7 +298,7 @@ def steps_benchmark(
     seconds = interleave(contenders(model, config), work.batches, repeats)
     return dict(tokens=[b.ntokens for b in work.batches] * repeats, seconds=seconds)
 
-# %% ../../nbs/92_benchmarks.ipynb #8772fe15
+# %% ../../nbs/92_benchmarks.ipynb #fd9b694a
 def benchmarks(
     size:str="small", # Preset
     batches:int=5,    # Batches in each round
@@ -319,11 +319,10 @@ def write_record(
 )->Path:         # The same path
     "Save a record as JSON with times in microseconds."
     rounded = json.loads(json.dumps(record), parse_float=lambda digits: round(float(digits), 6))
-    path = Path(path)
-    path.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
-    return path
+    Path(path).write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    return Path(path)
 
-# %% ../../nbs/92_benchmarks.ipynb #69b3f13c
+# %% ../../nbs/92_benchmarks.ipynb #bf3c1582
 @call_parse
 def bench(
     size:str="small", # Model size: base, big, small or tiny
@@ -341,8 +340,8 @@ def bench(
             torch.set_num_threads(threads)
         if json: check_record(json, "at-bench")
         print(hardware(best_device(device)), flush=True)
-        record = dict(command=command_line("at-bench", bench, given))
-        record |= benchmarks(size, batches, repeats, device)
+        command = dict(command=command_line("at-bench", bench, given))
+        record = command | benchmarks(size, batches, repeats, device)
         print_steps(record["steps"])
         if json: print(f"saved in {write_record(record, json)}")
 

@@ -27,16 +27,17 @@ from torch import Tensor, nn
 
 from ..checks import short_repr
 
-# %% ../../nbs/31_checkpoints.ipynb #40e3cea7
+# %% ../../nbs/31_checkpoints.ipynb #8b3a6af7
 def unique_tensors(
     model:nn.Module, # Any model
 )->dict[str, Tensor]: # Name -> parameter or buffer
     "Return every tensor of the state once; a tied one has the first of its names."
     first = {}
-    for name, p in sorted(model.state_dict(keep_vars=True).items()): first.setdefault(id(p), (name, p))
+    named = model.state_dict(keep_vars=True)
+    for name in sorted(named): first.setdefault(id(named[name]), (name, named[name]))
     return dict(first.values())
 
-# %% ../../nbs/31_checkpoints.ipynb #f4d26a66
+# %% ../../nbs/31_checkpoints.ipynb #22b144ed
 def check_fit(
     own:dict[str, Tensor],   # Tensors of the model
     given:dict[str, Tensor], # Tensors to load
@@ -47,15 +48,17 @@ def check_fit(
     lacks, extra = sorted(own.keys() - given.keys()), sorted(given.keys() - own.keys())
     if lacks: raise ValueError(f"{what} lacks {lacks[0]} and {len(lacks) - 1} more: {fix}")
     if extra:
-        raise ValueError(f"{what} holds {short_repr(extra[0])} and {len(extra) - 1} more that the model lacks: {fix}")
+        raise ValueError(f"{what} holds {short_repr(extra[0])} and {len(extra) - 1} more that the "
+                         f"model lacks: {fix}")
     for name, p in own.items():
         other = given[name]
         if p.shape != other.shape:
-            raise ValueError(f"{what} has {name} of shape {tuple(other.shape)}, the model {tuple(p.shape)}: {fix}")
+            raise ValueError(f"{what} has {name} of shape {tuple(other.shape)}, the model "
+                             f"{tuple(p.shape)}: {fix}")
         if p.is_floating_point() != other.is_floating_point():
             raise ValueError(f"{what} has {name} of type {other.dtype}, the model {p.dtype}: {fix}")
 
-# %% ../../nbs/31_checkpoints.ipynb #cf2d0a72
+# %% ../../nbs/31_checkpoints.ipynb #f6b070b9
 def save_weights(
     model:nn.Module,  # Model; tied weights are written once
     path,             # A `.safetensors` file
@@ -65,13 +68,15 @@ def save_weights(
     if dtype is not None:
         valid = isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1
         if not valid:
-            raise TypeError(f"dtype={short_repr(dtype)} is no floating-point type of 16 bits or more.")
+            raise TypeError(f"dtype={short_repr(dtype)} is no floating-point type of 16 bits or "
+                            "more.")
     tensors = {}
     for name, p in unique_tensors(model).items():
         changed = dtype is not None and p.is_floating_point()
         tensors[name] = p.detach().to(dtype if changed else p.dtype).contiguous()
         if changed and not tensors[name].isfinite().all():
-            raise ValueError(f"{name} does not fit into {dtype}: store it as torch.bfloat16, or leave dtype out.")
+            raise ValueError(f"{name} does not fit into {dtype}: "
+                             "store it as torch.bfloat16, or leave dtype out.")
     save_tensors(tensors, path)
 
 def save_tensors(tensors, path, header=None):
@@ -80,12 +85,12 @@ def save_tensors(tensors, path, header=None):
     from safetensors.torch import save_file
     try: save_file(tensors, path, header)
     except SafetensorError as e:
-        raise OSError(f"{path} could not be written ({e}): free some space, or choose another place.") from None
+        raise OSError(f"{path} could not be written ({e}): free some space.") from None
     mask = os.umask(0)
     os.umask(mask)
     os.chmod(path, 0o666 & ~mask) # the library makes it readable for its owner only
 
-# %% ../../nbs/31_checkpoints.ipynb #fc928f7f
+# %% ../../nbs/31_checkpoints.ipynb #a519f684
 def load_weights(
     model:nn.Module, # Model of the same architecture; its weights are replaced
     path,            # A `.safetensors` file
@@ -97,10 +102,11 @@ def read_weights(model, path):
     "Read the tensors of a file and check that they fit the model."
     from safetensors import SafetensorError
     if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not a file: give a .safetensors file that save_weights wrote.")
+        raise FileNotFoundError(f"{path} is not a file: give a .safetensors file that "
+                                "save_weights wrote.")
     try: tensors = read_tensors(path)[1]
     except SafetensorError as e:
-        raise ValueError(f"{path} is damaged, or no safetensors file ({e}): restore it from a copy.") from None
+        raise ValueError(f"{path} is damaged, or no safetensors file ({e}).") from None
     check_fit(unique_tensors(model), tensors, path)
     return tensors
 
@@ -120,7 +126,7 @@ def copy_weights(model, tensors):
         for name, p in unique_tensors(model).items(): p.copy_(tensors[name])
     return model
 
-# %% ../../nbs/31_checkpoints.ipynb #9af71537
+# %% ../../nbs/31_checkpoints.ipynb #c0fb0e73
 def sha256(
     path, # A file
 )->str:   # 64 hexadecimal digits
@@ -131,10 +137,11 @@ def saved_files(
     folder,      # A saved folder
 )->list[Path]:   # Its files without the manifest and hidden ones
     "Return the files that a manifest lists."
-    files = sorted(p for p in Path(folder).iterdir() if p.name != "MANIFEST.json" and not p.name.startswith("."))
+    def counts(p): return p.name != "MANIFEST.json" and not p.name.startswith(".")
+    files = sorted(filter(counts, Path(folder).iterdir()))
     for p in files:
         if not p.is_file():
-            raise ValueError(f"{folder} holds {short_repr(p.name)}, which is not a file: move it elsewhere.")
+            raise ValueError(f"{folder} holds {short_repr(p.name)}, which is not a file.")
     return files
 
 def fsync(path):
@@ -155,14 +162,15 @@ def write_manifest(
     manifest.write_text(text + "\n", encoding="utf-8")
     for path in (*files, manifest, folder): fsync(path)
 
-# %% ../../nbs/31_checkpoints.ipynb #13080b96
+# %% ../../nbs/31_checkpoints.ipynb #771f8012
 def read_manifest(
     folder,   # A saved folder
 )->dict[str, tuple[int, str]]: # File name -> size in bytes, SHA-256 hash
     "Read the manifest of a folder."
     path = Path(folder)/"MANIFEST.json"
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no MANIFEST.json: it is no complete saved model or checkpoint.")
+        raise FileNotFoundError(f"{folder} holds no MANIFEST.json: "
+                                "it is no complete saved model or checkpoint.")
     try:
         if path.stat().st_size > 1_000_000: raise ValueError
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -171,7 +179,8 @@ def read_manifest(
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         raise ValueError(f"{path} is damaged: restore the folder from a copy.") from None
     if number != 1:
-        raise ValueError(f"{path} has format {number}, this version reads format 1: update annotated_transformer.")
+        raise ValueError(f"{path} has format {number}, this version reads format 1: "
+                         "update annotated_transformer.")
     return files
 
 def check_manifest(
@@ -180,12 +189,13 @@ def check_manifest(
     "Raise if a file is missing, added or changed, and name it."
     folder = resolve_backup(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is not a folder: give one that holds a saved model or checkpoint.")
+        raise FileNotFoundError(f"{folder} is not a folder that holds a checkpoint.")
     listed, present = read_manifest(folder), {p.name for p in saved_files(folder)}
     for name in sorted(listed.keys() - present):
         raise ValueError(f"{folder} lacks {short_repr(name)}: restore it from a copy.")
     for name in sorted(present - listed.keys()):
-        raise ValueError(f"{folder} holds {short_repr(name)}, which was not saved with it: move it elsewhere.")
+        raise ValueError(f"{folder} holds {short_repr(name)}, which was not saved with it: "
+                         "move it elsewhere.")
     for name, (size, digest) in listed.items():
         path = folder/name
         if path.stat().st_size != size or sha256(path) != digest:
@@ -193,7 +203,7 @@ def check_manifest(
                              "restore it from a copy.")
     return folder
 
-# %% ../../nbs/31_checkpoints.ipynb #ba8f2dd3
+# %% ../../nbs/31_checkpoints.ipynb #c1675846
 def resolve_backup(
     folder,  # A folder that `atomic_folder` wrote
 )->Path:     # The folder, or its backup after a crash between two renames
@@ -211,9 +221,11 @@ def check_replaceable(
     path, # Place of a folder to write
 )->None:
     "Raise unless the place is free, empty or holds a saved folder."
-    if path.exists() and not path.is_dir(): raise FileExistsError(f"{path} is a file: choose another name.")
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"{path} is a file: choose another name.")
     if path.is_dir() and any(path.iterdir()) and not (path/"MANIFEST.json").exists():
-        raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: choose another name.")
+        raise FileExistsError(f"{path} holds files that were not saved here, and would be lost: "
+                              "choose another name.")
 
 NO_PLACE = ("ENOSPC EDQUOT EFBIG EROFS EIO EACCES EPERM EEXIST ENOTDIR ENAMETOOLONG ELOOP").split()
 
@@ -241,7 +253,7 @@ def atomic_folder(
         raise OSError(f"{path} could not be written ({e.strerror}): "
                       "free some space, or choose another place.") from None
 
-# %% ../../nbs/31_checkpoints.ipynb #9550cb3d
+# %% ../../nbs/31_checkpoints.ipynb #8a164e67
 def to_strict_json(
     value,      # Any value
     what:str,   # Its name, for the message
@@ -268,9 +280,9 @@ def save_optimizer(
     groups = to_strict_json(kept["param_groups"], "the optimizer's settings", exact=False)
     save_tensors(tensors, path, dict(kind=type(optimizer).__name__, groups=groups))
 
-# %% ../../nbs/31_checkpoints.ipynb #15ac5b06
+# %% ../../nbs/31_checkpoints.ipynb #6641501b
 def load_optimizer(
-    optimizer:torch.optim.Optimizer, # Optimizer of the same kind and parameters; its state is replaced
+    optimizer:torch.optim.Optimizer, # Optimizer made like the saved one
     path,                            # A `.safetensors` file
 )->torch.optim.Optimizer:            # The same optimizer
     "Load the optimizer state."
@@ -279,10 +291,12 @@ def load_optimizer(
     sizes, my_sizes = ([len(group["params"]) for group in some] for some in (groups, mine))
     same = (kind, sizes) == (type(optimizer).__name__, my_sizes)
     if not same or not state_fits(optimizer, state, mine):
-        raise ValueError(f"{path} is the state of another optimizer ({kind}): make it as for the saved run.")
+        raise ValueError(f"{path} is the state of another optimizer ({kind}): "
+                         "make it as for the saved run.")
     for n, (group, like) in enumerate(zip(groups, mine)):
         if missing := sorted(set(like) - set(group)):
-            raise ValueError(f"{path} lacks the setting {missing[0]} of group {n}: restore it from a copy, "
+            raise ValueError(f"{path} lacks the setting {missing[0]} of group {n}: "
+                             "restore it from a copy, "
                              "or use the version of torch that wrote it.")
         group.update({k: tuple(v) for k, v in group.items() if isinstance(like.get(k), tuple)})
     optimizer.load_state_dict(dict(state=state, param_groups=groups))
@@ -320,7 +334,7 @@ def state_fits(optimizer, state, groups):
     try: return all(fits(value, shapes[i]) for i in state for value in state[i].values())
     except (KeyError, RuntimeError): return False
 
-# %% ../../nbs/31_checkpoints.ipynb #7ef7aa40
+# %% ../../nbs/31_checkpoints.ipynb #1f150899
 def save_checkpoint(
     folder,          # Folder to write, such as runs/a/epoch-003
     model:nn.Module, # Model
@@ -328,7 +342,7 @@ def save_checkpoint(
     state:dict,      # Counters and settings, stored as JSON
     mean:nn.Module|None=None, # Moving average of the model
 )->Path:             # The folder
-    "Save a training state: weights and optimizer as safetensors, the rest as JSON, with a manifest."
+    "Save weights and optimizer as safetensors, the rest as JSON, with a manifest."
     text = to_strict_json(state, "state")
     with atomic_folder(folder) as new:
         save_weights(model, new/"model.safetensors")
@@ -337,7 +351,7 @@ def save_checkpoint(
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 
-# %% ../../nbs/31_checkpoints.ipynb #d96b1e7b
+# %% ../../nbs/31_checkpoints.ipynb #cba09982
 def check_checkpoint(
     folder, # A folder that `save_checkpoint` wrote
 )->Path:    # Its present place, see `resolve_backup`
@@ -346,13 +360,13 @@ def check_checkpoint(
     folder = check_manifest(folder)
     for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
         if not (folder/name).is_file():
-            raise FileNotFoundError(f"{folder} holds no {name}: give a folder that save_checkpoint wrote.")
+            raise FileNotFoundError(f"{folder} holds no {name}: it is no checkpoint.")
     read_state(folder)
     for path in folder.glob("*.safetensors"):
         try:
             with safe_open(path, "pt"): pass # compares the header with the size of the file
         except SafetensorError as e:
-            raise ValueError(f"{path} is damaged, or no safetensors file ({e}): restore it from a copy.") from None
+            raise ValueError(f"{path} is damaged, or no safetensors file ({e}).") from None
     return folder
 
 def read_state(
@@ -380,7 +394,7 @@ def load_checkpoint(
     copy_weights(model, weights)
     return state
 
-# %% ../../nbs/31_checkpoints.ipynb #842e7137
+# %% ../../nbs/31_checkpoints.ipynb #c5043e01
 def checkpoints(
     folder,        # Folder of a run
 )->list[Path]:     # Intact checkpoints, oldest first
@@ -388,7 +402,8 @@ def checkpoints(
     intact = []
     for path in epoch_folders(folder):
         try: intact.append(check_checkpoint(path))
-        except (ValueError, OSError) as e: warnings.warn(f"{path} is passed over: {e}", stacklevel=2)
+        except (ValueError, OSError) as e:
+            warnings.warn(f"{path} is passed over: {e}", stacklevel=2)
     return intact
 
 def epoch_folders(
@@ -396,12 +411,13 @@ def epoch_folders(
     name:str="epoch", # Name before the number
 )->list[Path]:     # Folders named epoch-1, epoch-002, ..., by number
     "Return the checkpoint folders of a run, intact or not."
-    if not Path(folder).is_dir(): raise FileNotFoundError(f"{folder} is not a folder: give the folder of a run.")
+    if not Path(folder).is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder: give the folder of a run.")
     named = re.compile(rf"{re.escape(name)}-\d{{1,9}}")
     found = [p for p in Path(folder).iterdir() if named.fullmatch(p.name) and p.is_dir()]
     return sorted(found, key=lambda p: int(p.name.rpartition("-")[2]))
 
-# %% ../../nbs/31_checkpoints.ipynb #17e71479
+# %% ../../nbs/31_checkpoints.ipynb #76edc95a
 def average(
     model:nn.Module,             # Receives the mean; may be one of `models`
     models:Iterable[nn.Module],  # Models of the same architecture, oldest first
@@ -411,7 +427,8 @@ def average(
         raise TypeError(f"models is a {type(models).__name__}: give a list of models.")
     models = list(models)
     for n, m in enumerate(models):
-        if not isinstance(m, nn.Module): raise TypeError(f"models[{n}] is a {type(m).__name__}: give models.")
+        if not isinstance(m, nn.Module):
+            raise TypeError(f"models[{n}] is a {type(m).__name__}: give models.")
     return average_states(model, [m.state_dict() for m in models])
 
 def average_states(
@@ -427,7 +444,8 @@ def average_states(
         check_fit(named, state, f"model {n}")
         for name, one in tied:
             if not torch.equal(state[name], state[one]):
-                raise ValueError(f"{name} and {one} are tied in the model, but differ in model {n}.")
+                raise ValueError(f"{name} and {one} are tied in the model, but differ in model "
+                                 f"{n}.")
     with torch.no_grad():
         for name, p in own.items():
             mean = sum(s[name].cpu().double() for s in states) / len(states)

@@ -139,13 +139,13 @@ def command_line(
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     return shlex.join(words)
 
-# %% ../../nbs/37_command_line.ipynb #42428d89
+# %% ../../nbs/37_command_line.ipynb #4278d827
 def check_record(
     path,              # Path of a JSON file
-    command:str,       # Name of the command that writes it
+    command:str,       # Name of the command
     option:str="json", # Option that gave the path
 )->Path:               # The path
-    "Raise unless the file can be written and holds nothing but a record of the same command."
+    "Raise unless the file is writable and, if it exists, a record of the same command."
     path = Path(path)
     given = f"{option}={str(path)!r}"
     if path.is_dir() or not path.parent.is_dir():

@@ -27,7 +27,7 @@ from ..checks import check_number, short_repr
 from ..data.batching import TokenBatches, collate
 from ..transformer import Batch
 
-# %% ../../nbs/32_distributed.ipynb #a1f82990
+# %% ../../nbs/32_distributed.ipynb #e0070eea
 def ring_bytes(
     size:float, # Bytes of all gradients
     n:int,      # Number of processes
@@ -37,7 +37,7 @@ def ring_bytes(
     check_number("n", n, low=1, whole=True)
     return 2 * (n - 1) / n * size
 
-# %% ../../nbs/32_distributed.ipynb #fa5ea8ca
+# %% ../../nbs/32_distributed.ipynb #1a4f3d24
 @dataclass(frozen=True)
 class ProcessContext:
     "The processes that train one model together."
@@ -84,7 +84,8 @@ class ProcessContext:
         mine = int(hashlib.sha256(repr(value).encode()).hexdigest()[:12], 16) # exact in float64
         others, = self.all_reduce_sum(int(self.broadcast(mine) != [mine]))
         if others:
-            raise ValueError(f"{others} of {self.size} processes have another {name} than the first: "
+            raise ValueError(f"{others} of {self.size} processes have another {name} than the "
+                             "first: "
                              "all need the same files and the same version.")
 
     def batches_per_process(self,
@@ -95,7 +96,8 @@ class ProcessContext:
         if accum_iter % self.size == 0: return accum_iter // self.size
         near = -(-accum_iter // self.size) * self.size
         raise ValueError(f"accum_iter={accum_iter} batches per update cannot be shared equally by "
-                         f"{self.size} processes: give accum_iter={near}, and a smaller max_tokens.")
+                         f"{self.size} processes: give accum_iter={near}, and a smaller "
+                         "max_tokens.")
 
     def split_batches(self,
         items:Sequence, # All batches of an epoch, in order
@@ -110,11 +112,11 @@ class ProcessContext:
             mine += part + [None] * (-(-len(update) // self.size) - len(part))
         return mine
 
-# %% ../../nbs/32_distributed.ipynb #c1eadb4d
+# %% ../../nbs/32_distributed.ipynb #0d78a011
 def current_context()->ProcessContext: # One process if none was joined
     "Return the processes that this one has joined."
-    joined = distributed.is_available() and distributed.is_initialized()
-    return ProcessContext(distributed.get_rank(), distributed.get_world_size()) if joined else ProcessContext()
+    if not (distributed.is_available() and distributed.is_initialized()): return ProcessContext()
+    return ProcessContext(distributed.get_rank(), distributed.get_world_size())
 
 def int_of(
     name:str,          # Environment variable
@@ -131,10 +133,10 @@ def restarts()->int: # 0 in a first start and without torchrun
     "Return how often torchrun has restarted these processes."
     return int_of("TORCHELASTIC_RESTART_COUNT", 0)
 
-# %% ../../nbs/32_distributed.ipynb #03457a2e
+# %% ../../nbs/32_distributed.ipynb #ccd428ce
 def announced_context(
     device:str|None=None, # Device to compute on; None: a GPU if there is one
-)->tuple[ProcessContext, str|None]: # Rank and size, and the backend; (0, 1) and None without torchrun
+)->tuple[ProcessContext, str|None]: # Rank and size; backend, None for one process
     "Read the environment variables of torchrun; raise if the processes cannot work together."
     if int_of("WORLD_SIZE", 1) == 1: return ProcessContext(), None
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
@@ -143,13 +145,15 @@ def announced_context(
                              "start with torchrun, or unset WORLD_SIZE.")
     rank, size, local = (int_of(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     if not 0 <= rank < size:
-        raise ValueError(f"RANK={rank} in the environment is none of the WORLD_SIZE={size} processes, "
+        raise ValueError(f"RANK={rank} in the environment is none of the WORLD_SIZE={size} "
+                         "processes, "
                          "which count from 0: start with torchrun, or unset both.")
     kind = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")).type
     backend = find_backend(device, kind)
     if kind == "cuda" and local >= torch.cuda.device_count():
         raise ValueError(f"process {local} of this machine has no GPU of its own, there are "
-                         f"{torch.cuda.device_count()}: lower --nproc-per-node, or give device='cpu'.")
+                         f"{torch.cuda.device_count()}: "
+                         "lower --nproc-per-node, or give device='cpu'.")
     return ProcessContext(rank, size), backend
 
 def find_backend(device, kind):
@@ -159,14 +163,16 @@ def find_backend(device, kind):
         raise ValueError(f"device={short_repr(device)} has no backend for several processes: "
                          f"use 'cpu' or 'cuda', {fix}")
     if not distributed.is_available():
-        raise RuntimeError(f"this torch was built without torch.distributed: install the usual build, {fix}")
+        raise RuntimeError("this torch was built without torch.distributed: "
+                           f"install the usual build, {fix}")
     has = dict(gloo=distributed.is_gloo_available, nccl=distributed.is_nccl_available)
     for name, available in has.items():
         if name in backend and not available():
-            raise RuntimeError(f"this torch was built without the backend {name}: install the usual build, {fix}")
+            raise RuntimeError(f"this torch was built without the backend {name}: "
+                               f"install the usual build, {fix}")
     return backend
 
-# %% ../../nbs/32_distributed.ipynb #11aa68db
+# %% ../../nbs/32_distributed.ipynb #5920007d
 SIGNS_OF_A_LOST_PROCESS = ("Connection closed by peer", "Connection reset by peer",
                            "Timed out waiting", "Broken pipe")
 
@@ -183,15 +189,15 @@ def join_processes(
     # the others wait while the first process reads and encodes a corpus
     distributed.init_process_group(backend, timeout=timedelta(days=1))
     try:
-        with open(os.devnull, "w") as sink, nullcontext() if context.first else redirect_stdout(sink):
-            yield context
+        with open(os.devnull, "w") as sink:
+            with nullcontext() if context.first else redirect_stdout(sink): yield context
     except RuntimeError as e:
         if not any(sign in str(e) for sign in SIGNS_OF_A_LOST_PROCESS): raise
         raise RuntimeError(f"process {context.rank} has lost the others: one of them has ended, "
                            "and its own message says why.") from None
     finally: distributed.destroy_process_group()
 
-# %% ../../nbs/32_distributed.ipynb #08447671
+# %% ../../nbs/32_distributed.ipynb #94c438c4
 def torchrun(
     n:int,              # Number of processes on this machine
     *command:str,       # Program and arguments
@@ -201,15 +207,17 @@ def torchrun(
     "Run a command in several processes with the launcher of torch."
     check_number("n", n, low=1, whole=True)
     check_number("max_restarts", max_restarts, whole=True)
-    if not command: raise ValueError("there is no command to run: give a program and its arguments.")
+    if not command:
+        raise ValueError("there is no command to run: give a program and its arguments.")
     options = ["--nproc-per-node", n, "--max-restarts", max_restarts, "--rdzv-backend", "c10d",
                "--rdzv-endpoint", "localhost:0", "--no-python"]
     env = os.environ | dict(TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
                             OMP_NUM_THREADS=os.environ.get("OMP_NUM_THREADS", "1"))
     line = [sys.executable, "-m", "torch.distributed.run", *options, *command]
-    return subprocess.run([str(word) for word in line], **dict(env=env, text=True, capture_output=True) | kwargs)
+    kwargs = dict(env=env, text=True, capture_output=True) | kwargs
+    return subprocess.run([str(word) for word in line], **kwargs)
 
-# %% ../../nbs/32_distributed.ipynb #ed4cf7d5
+# %% ../../nbs/32_distributed.ipynb #031a222f
 def dummy_batch(
     pad:int=2, # Id of `<blank>`
 )->Batch:      # One row without labels; `ntokens` is 0
@@ -235,7 +243,7 @@ def epoch_batches(
     for n in context.split_batches(range(start, len(plan)), accum_iter):
         yield dummy_batch(data.pad) if n is None else collate(plan[n], pad=data.pad)
 
-# %% ../../nbs/32_distributed.ipynb #c292e2c2
+# %% ../../nbs/32_distributed.ipynb #8e2ed182
 def update_seed(
     seed:int,   # Seed of the run
     update:int, # Updates already made
@@ -244,7 +252,7 @@ def update_seed(
     "Return the seed of one update in one process."
     return (seed * 1_000_000_007 + update + rank * 0x9E37_79B9_7F4A_7C15) % 2**63
 
-# %% ../../nbs/32_distributed.ipynb #e46ef136
+# %% ../../nbs/32_distributed.ipynb #13206790
 class Worker:
     "The model of one process without wrapper."
     def __init__(self,
@@ -276,7 +284,7 @@ def sync_gradients(
     if hasattr(model, "set_requires_gradient_sync"): model.set_requires_gradient_sync(last)
     return nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync()
 
-# %% ../../nbs/32_distributed.ipynb #c0690a7d
+# %% ../../nbs/32_distributed.ipynb #e356fd96
 def full_tensor(
     tensor:Tensor, # Sharded or not
 )->Tensor:         # Whole tensor, on every process
@@ -289,7 +297,7 @@ def shard_like(value, part):
     return distribute_tensor(value.to(part.device), part.device_mesh, part.placements)
 
 class FSDPWorker(Worker):
-    "A copy of the model, sharded over the processes by `fully_shard`; the whole model stays for saving."
+    "A copy of the model, sharded by `fully_shard`; the whole model is kept for saving."
     def __init__(self, model, optimizer, context, device, make):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
@@ -317,12 +325,13 @@ class FSDPWorker(Worker):
         "Copy weights and optimizer state into the whole model; all processes take part."
         for part, p in self.parameter_pairs():
             p.copy_(full_tensor(part.detach()))
-            state = {name: full_tensor(value).cpu() for name, value in self.optimizer.state[part].items()}
+            mine = self.optimizer.state[part]
+            state = {name: full_tensor(value).cpu() for name, value in mine.items()}
             if self.context.first: self.whole_optimizer.state[p] = state # only rank 0 saves it
         for group, whole in zip(self.optimizer.param_groups, self.whole_optimizer.param_groups):
             whole.update({name: value for name, value in group.items() if name != "params"})
 
-# %% ../../nbs/32_distributed.ipynb #f0f38e9e
+# %% ../../nbs/32_distributed.ipynb #d516997d
 def wrap_model(
     model:nn.Module,  # Whole model
     optimizer:torch.optim.Optimizer, # Its optimizer

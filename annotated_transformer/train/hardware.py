@@ -23,7 +23,7 @@ from torch import nn
 
 from ..checks import check_choice, short_repr
 
-# %% ../../nbs/29_hardware.ipynb #ac2c1b41
+# %% ../../nbs/29_hardware.ipynb #820d916c
 def best_device(
     device:str|None=None, # Requested device; None: the fastest available
 )->str:                   # "cuda", "mps", "cpu", or the requested device
@@ -34,10 +34,11 @@ def best_device(
     known = ImportError, RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError
     try: torch.zeros(1, device=device).tolist()
     except known:
-        raise ValueError(f"device={short_repr(device)} is not available: use 'cpu', or leave device out.") from None
+        raise ValueError(f"device={short_repr(device)} is not available: "
+                         "use 'cpu', or leave device out.") from None
     return str(device)
 
-# %% ../../nbs/29_hardware.ipynb #e4b772e7
+# %% ../../nbs/29_hardware.ipynb #d51cd918
 def bf16_unit()->str|None: # "AMX", "AVX512_BF16" or None
     "Return the instructions of this processor that multiply bfloat16."
     units = dict(amx_tile="AMX", avx512_bf16="AVX512_BF16")
@@ -52,7 +53,7 @@ def fast_bf16(
     if kind == "cuda": return torch.cuda.is_bf16_supported(including_emulation=False)
     return kind == "cpu" and bf16_unit() is not None
 
-# %% ../../nbs/29_hardware.ipynb #8a135138
+# %% ../../nbs/29_hardware.ipynb #c43dfcd2
 def autocast(
     device:str,            # Device of the model
     precision:str="auto",  # "fp32", "bf16", or "auto": bf16 where it is fast
@@ -64,7 +65,7 @@ def autocast(
     kind = torch.device(device).type
     return torch.autocast(kind, torch.bfloat16, cache_enabled=False) if on else nullcontext()
 
-# %% ../../nbs/29_hardware.ipynb #2adea17c
+# %% ../../nbs/29_hardware.ipynb #5d6fb1f1
 def tune_allocator()->None:
     "Let the C library keep freed memory, and oneDNN its compiled kernels."
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "4096")
@@ -73,7 +74,7 @@ def tune_allocator()->None:
     options = {-4: 0, -1: 2**31 - 1, -2: 2**28} # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
     for option, value in options.items(): mallopt(option, value)
 
-# %% ../../nbs/29_hardware.ipynb #fb4450c6
+# %% ../../nbs/29_hardware.ipynb #8ffc56e1
 SIGNS_OF_NO_MEMORY = "allocate memory", "not enough memory" # the CPU allocator raises RuntimeError
 
 @contextmanager
@@ -97,7 +98,7 @@ def move_model(
     with memory_error("the model", remedy="choose a smaller one, or another device"):
         return model.to(device)
 
-# %% ../../nbs/29_hardware.ipynb #a51e321d
+# %% ../../nbs/29_hardware.ipynb #d35e951d
 def processor_name()->str: # Such as "AMD EPYC 7763"
     "Return the name of the processor."
     try: lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -115,7 +116,7 @@ def hardware(
         if unit := bf16_unit(): chip += f", {unit}"
     return f"{chip}, torch {torch.__version__}"
 
-# %% ../../nbs/29_hardware.ipynb #6efeece2
+# %% ../../nbs/29_hardware.ipynb #86868588
 def git_revision(
     folder, # Folder of the repository
 )->str|None: # Revision, with "-dirty" if files were changed; None outside a repository
@@ -131,4 +132,5 @@ def environment_info()->dict: # Name -> version
     package = import_module("annotated_transformer")
     home = Path(package.__file__).resolve().parent.parent
     info = dict(python=platform.python_version(), annotated_transformer=package.__version__)
-    return info | dict(revision=git_revision(home)) | {n: version(n) for n in ("torch", "safetensors")}
+    libraries = {name: version(name) for name in ("torch", "safetensors")}
+    return info | dict(revision=git_revision(home)) | libraries

@@ -29,7 +29,7 @@ from ..data.batching import TokenBatches
 from .distributed import current_context
 from .hardware import autocast
 
-# %% ../../nbs/35_monitoring.ipynb #70bc17c7
+# %% ../../nbs/35_monitoring.ipynb #43ed4485
 def attention_macs(attn, queries, keys):
     "Return the multiply-adds of one attention module for one pair."
     widths = attn.h * (attn.d_k + attn.d_v)
@@ -49,7 +49,8 @@ def training_flops(
     "Count the operations of the matrix products of one update."
     parts = hasattr(model, "encoder") and hasattr(model, "decoder")
     if not (parts and hasattr(getattr(model, "generator", None), "proj")):
-        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: make it with make_model.")
+        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
+                        "make it with make_model.")
     for name, size in dict(B=B, S=S, T=T).items(): check_number(name, size, whole=True)
     ntokens = B * T if ntokens is None else ntokens
     check_number("ntokens", ntokens, high=B * T, whole=True)
@@ -61,7 +62,7 @@ def training_flops(
         macs += feed_forward_macs(layer.feed_forward, T)
     return 3 * 2 * (B * macs + ntokens * model.generator.proj.weight.numel())
 
-# %% ../../nbs/35_monitoring.ipynb #cf42c56b
+# %% ../../nbs/35_monitoring.ipynb #a2724f7a
 def linear_products(rows, width, out, dtype, device):
     "Return the three products of a linear layer: output, gradient of the input, of the weight."
     rng = torch.Generator(device).manual_seed(0) # torch's own generator is not used
@@ -104,7 +105,7 @@ def matmul_rate(
         time += many * sum(median_seconds(product, device) for product in products) / rows
     return flops / time
 
-# %% ../../nbs/35_monitoring.ipynb #d7fa6b89
+# %% ../../nbs/35_monitoring.ipynb #7ccaf23a
 @dataclass(frozen=True)
 class Speed:
     "Speed of a training, and of the matrix products alone."
@@ -123,7 +124,7 @@ class Speed:
         achieved, peak = (f"{x / 1000**power:.1f} {unit}" for x in (self.achieved, self.peak))
         return f"{achieved} in training, {peak} in its matrix products alone: {self.share:.0%}"
 
-# %% ../../nbs/35_monitoring.ipynb #2b8fc7eb
+# %% ../../nbs/35_monitoring.ipynb #34a1827f
 def training_speed(
     model:nn.Module,        # The trained model
     train:TokenBatches,     # Its training pairs
@@ -134,7 +135,8 @@ def training_speed(
 )->Speed:                   # Prints itself as one line
     "Return the arithmetic speed of a training and its share of the measured peak."
     if not isinstance(train, TokenBatches):
-        raise TypeError(f"train is a {type(train).__name__}: give the TokenBatches of the training.")
+        raise TypeError(f"train is a {type(train).__name__}: "
+                        "give the TokenBatches of the training.")
     check_number("passes", passes, low=1, whole=True)
     try: rate = median(float(row["tokens_per_s"]) for row in history)
     except (TypeError, KeyError, ValueError):
@@ -150,26 +152,28 @@ def training_speed(
     peak = current_context().size * matmul_rate(model, train.max_tokens, device, precision)
     return Speed(flops, flops / tokens * rate, peak)
 
-# %% ../../nbs/35_monitoring.ipynb #8722554c
+# %% ../../nbs/35_monitoring.ipynb #c7a4dfae
 def headline(
     row:dict, # Row of the log
 )->str:       # Text without times
     "Describe an epoch in one line."
     if not isinstance(row, dict) or not {"epoch", "train_loss", "lr"} <= row.keys():
-        raise ValueError(f"row={short_repr(row)} is not an epoch's row: give one of the dictionaries "
+        raise ValueError(f"row={short_repr(row)} is not an epoch's row: "
+                         "give one of the dictionaries "
                          "that fit returns.")
     text = f"epoch {row['epoch']}: loss {row['train_loss']:.3f}"
     if None not in (row.get("valid_nll"), row.get("valid_ppl")):
         text += f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}"
     return f"{text}, learning rate {row['lr']:.1e}"
 
-# %% ../../nbs/35_monitoring.ipynb #7dea6525
+# %% ../../nbs/35_monitoring.ipynb #d638ecb1
 COLUMNS = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl=float)
 
 def read_row(row):
     "Convert the texts of log.csv to numbers."
     if not isinstance(row, dict): return row
-    return {name: kind(row[name]) for name, kind in COLUMNS.items() if row.get(name) not in ("", None)}
+    known = {name: kind for name, kind in COLUMNS.items() if row.get(name) not in ("", None)}
+    return {name: kind(row[name]) for name, kind in known.items()}
 
 def training_curve(
     history:Sequence[dict], # Rows of the log, as `fit` returns them or log.csv holds them
@@ -178,7 +182,8 @@ def training_curve(
     if not history: raise ValueError("history has no epoch yet: give what fit returned.")
     try: history = [read_row(row) for row in history]
     except (ValueError, TypeError) as e:
-        raise ValueError(f"history has a row that is none of the log's ({e}): give what fit returned, "
+        raise ValueError(f"history has a row that is none of the log's ({e}): "
+                         "give what fit returned, "
                          "or the rows of log.csv.") from None
     title, every = headline(history[-1]), math.ceil(len(history) / 500)
     rows = list(history[::-1][::every])[::-1]
@@ -189,7 +194,7 @@ def training_curve(
     return line_chart(data, "epoch", "nats", "measure", title=title, y_title="nats per token",
                       points=len(rows) < 30)
 
-# %% ../../nbs/35_monitoring.ipynb #3a1aeacf
+# %% ../../nbs/35_monitoring.ipynb #c63b2a2d
 def notebook_display():
     "Return IPython's `display` in a notebook, else None."
     try: from IPython import display, get_ipython
@@ -197,7 +202,7 @@ def notebook_display():
     return display.display if hasattr(get_ipython(), "kernel") else None
 
 def live_curve()->Callable: # For `fit(on_epoch=...)`
-    "Return a callback that updates a chart in place; outside notebooks it prints one line per epoch."
+    "Return a callback that updates a chart in a notebook, and prints lines elsewhere."
     display, rows, handle = notebook_display(), [], None
     def show(row):
         nonlocal handle
@@ -209,11 +214,11 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
         else: handle.update(training_curve(rows))
     return show
 
-# %% ../../nbs/35_monitoring.ipynb #6cbfe3b1
+# %% ../../nbs/35_monitoring.ipynb #68da0aa9
 def tensorboard(
     folder:str|Path, # Folder of the event files, created with the first row
 )->Callable:         # For `fit(on_epoch=...)`
-    "Return a callback that writes each row for TensorBoard; a write error ends the curves, not the run."
+    "Return a callback that writes each row for TensorBoard."
     try: from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ImportError("TensorBoard is not installed: run `pip install tensorboard`, "
@@ -229,16 +234,18 @@ def tensorboard(
         try:
             if writer is None: writer = SummaryWriter(str(folder), purge_step=row["step"])
             for name, value in row.items():
-                if name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
+                if name == "step" or not isinstance(value, Real): continue
+                writer.add_scalar(name, value, row["step"])
             writer.flush() # before the next epoch begins
         except OSError as e:
             failed = True
-            warnings.warn(f"{folder} could not be written ({e.strerror or e}), so there are no more curves: "
+            warnings.warn(f"{folder} could not be written ({e.strerror or e}), so there are no "
+                          "more curves: "
                           "free some space; log.csv has the same numbers.", stacklevel=2)
         finally: threading.excepthook = hook
     return write
 
-# %% ../../nbs/35_monitoring.ipynb #5b220307
+# %% ../../nbs/35_monitoring.ipynb #e4688eb0
 def all_of(
     *callbacks:Callable, # Functions of an epoch's row, in order
 )->Callable:             # For `fit(on_epoch=...)`

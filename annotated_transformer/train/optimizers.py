@@ -19,7 +19,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from ..checks import check_choice, check_number, short_repr
 from ..transformer import rate
 
-# %% ../../nbs/30_optimizers.ipynb #e580b9a9
+# %% ../../nbs/30_optimizers.ipynb #0873fb0e
 def constant(
     step:int,       # Number of the update, from 1; 0 counts as 1
     peak:float,     # Highest learning rate
@@ -33,7 +33,7 @@ def constant(
     check_number("start", start, high=peak)
     return peak if step >= warmup else start + (peak - start) * max(step, 1) / warmup
 
-# %% ../../nbs/30_optimizers.ipynb #84697b22
+# %% ../../nbs/30_optimizers.ipynb #e92e7488
 def inverse_sqrt(
     step:int,       # Number of the update, from 1; 0 counts as 1
     peak:float,     # Highest learning rate
@@ -43,7 +43,7 @@ def inverse_sqrt(
     "Increase linearly to `peak`, then decay with the inverse square root of the update's number."
     return constant(step, peak, warmup, start) * min(1., (warmup / max(step, 1)) ** .5)
 
-# %% ../../nbs/30_optimizers.ipynb #73dd11a4
+# %% ../../nbs/30_optimizers.ipynb #54667da5
 def cosine(
     step:int,       # Number of the update, from 1; 0 counts as 1
     peak:float,     # Highest learning rate
@@ -58,7 +58,7 @@ def cosine(
     part = min(max((step - warmup) / (total - warmup), 0.), 1.)
     return linear * (1 - (1 - floor) * (1 - math.cos(math.pi * part)) / 2)
 
-# %% ../../nbs/30_optimizers.ipynb #0c0f4903
+# %% ../../nbs/30_optimizers.ipynb #ce16fd04
 SCHEDULES = dict(noam=rate, inverse_sqrt=inverse_sqrt, cosine=cosine, constant=constant)
 
 def make_schedule(
@@ -74,7 +74,8 @@ def make_schedule(
     for setting, value in dict(d_model=d_model, warmup=warmup).items():
         check_number(setting, value, low=1)
     if name == "noam" and peak is not None:
-        raise ValueError(f"peak={short_repr(peak)} has no effect in schedule 'noam': choose 'inverse_sqrt'.")
+        raise ValueError(f"peak={short_repr(peak)} has no effect in schedule 'noam': "
+                         "choose 'inverse_sqrt'.")
     if name == "cosine" and total is None:
         raise ValueError("total is missing: the schedule 'cosine' needs the number of updates.")
     check_number("factor", factor)
@@ -87,11 +88,12 @@ def make_schedule(
     schedule(1) # raises now if a setting is invalid
     return schedule
 
-# %% ../../nbs/30_optimizers.ipynb #474e8249
+# %% ../../nbs/30_optimizers.ipynb #ea997774
 def adam_settings(model, lr):
     "Return the arguments that every Adam of this module shares."
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model is a {type(model).__name__}: give an nn.Module, not its parameters.")
+        raise TypeError(f"model is a {type(model).__name__}: "
+                        "give an nn.Module, not its parameters.")
     check_number("lr", lr)
     weights = list(model.parameters())
     if not weights: raise ValueError(f"model is a {type(model).__name__} without parameters.")
@@ -103,9 +105,10 @@ def adam(
     lr:float=1.0,    # Learning rate, multiplied by the schedule
 )->torch.optim.Adam: # Optimizer
     "Adam with β₁ = 0.9, β₂ = 0.98, ε = 1e-9 (§5.3)."
-    return torch.optim.Adam(model.parameters(), **adam_settings(model, lr)) # type: ignore
+    settings = adam_settings(model, lr)
+    return torch.optim.Adam(model.parameters(), **settings)
 
-# %% ../../nbs/30_optimizers.ipynb #66027b64
+# %% ../../nbs/30_optimizers.ipynb #4beacc47
 def scheduler(
     optimizer:torch.optim.Optimizer, # Optimizer with a learning rate of 1
     lr_schedule:Callable[[int], float], # Number of the update, from 1 -> learning rate
@@ -113,17 +116,20 @@ def scheduler(
 )->LambdaLR:                         # Scheduler; call `.step()` after each update
     "Apply a schedule: update n uses exactly `lr_schedule(n)`."
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(f"optimizer is a {type(optimizer).__name__}: give one of torch, such as `adam(model)`.")
+        raise TypeError(f"optimizer is a {type(optimizer).__name__}: "
+                        "give one of torch, such as `adam(model)`.")
     if not callable(lr_schedule):
-        raise TypeError(f"lr_schedule={short_repr(lr_schedule)} is not a function of the update's number.")
+        raise TypeError(f"lr_schedule={short_repr(lr_schedule)} is not a function of the update's "
+                        "number.")
     check_number("done", done, whole=True)
     check_number(f"lr_schedule({done + 1})", lr_schedule(done + 1))
     for group in optimizer.param_groups:
         if (lr := group.get("initial_lr", group["lr"])) != 1:
-            raise ValueError(f"optimizer was made with lr={lr}, which multiplies the schedule: make it with lr=1.")
+            raise ValueError(f"optimizer was made with lr={lr}, which multiplies the schedule: "
+                             "make it with lr=1.")
     return LambdaLR(optimizer, lambda n: lr_schedule(done + n + 1))
 
-# %% ../../nbs/30_optimizers.ipynb #16c2fa0f
+# %% ../../nbs/30_optimizers.ipynb #63626f6c
 def noam(
     optimizer:torch.optim.Optimizer, # Optimizer with a learning rate of 1
     model_size:int,                  # Width D
@@ -134,10 +140,10 @@ def noam(
     "Apply the schedule of the paper: update n uses exactly `rate(n)`."
     return scheduler(optimizer, make_schedule("noam", model_size, factor, warmup), done)
 
-# %% ../../nbs/30_optimizers.ipynb #32c5b83f
+# %% ../../nbs/30_optimizers.ipynb #c4a70c43
 def parameter_kinds(
     model:nn.Module, # Any model
-)->dict[str, list[nn.Parameter]]: # "layers": matrices of the layers; "output": of the generator; "rest": all others
+)->dict[str, list[nn.Parameter]]: # "layers" and "output" (matrices) and "rest"
     "Sort the parameters, each once, into the groups that an optimizer treats differently."
     embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     matrices = {id(m.weight) for m in model.modules() if isinstance(m, nn.Linear)} - embeddings
@@ -147,7 +153,7 @@ def parameter_kinds(
         kinds[kind if id(p) in matrices else "rest"].append(p)
     return kinds
 
-# %% ../../nbs/30_optimizers.ipynb #bcb1c4f1
+# %% ../../nbs/30_optimizers.ipynb #b99559d4
 def decay_groups(matrices, rest, weight_decay):
     "Return two parameter groups; only the matrices decay."
     check_number("weight_decay", weight_decay)
@@ -163,14 +169,16 @@ def adamw(
     groups = decay_groups(kinds["layers"] + kinds["output"], kinds["rest"], weight_decay)
     return torch.optim.AdamW(groups, **settings)
 
-# %% ../../nbs/30_optimizers.ipynb #0bc16efa
+# %% ../../nbs/30_optimizers.ipynb #ee4b7d9c
 class MuonAdamW(torch.optim.Optimizer):
     "Muon and AdamW, each for its own parameters, as one optimizer."
     def __init__(self,
         muon:torch.optim.Optimizer,  # A `torch.optim.Muon` of some matrices
         adamw:torch.optim.AdamW,     # An AdamW of all other parameters
     ):
-        groups = [dict(group, rule=type(part).__name__) for part in (muon, adamw) for group in part.param_groups]
+        groups = []
+        for part in (muon, adamw):
+            groups += [dict(group, rule=type(part).__name__) for group in part.param_groups]
         super().__init__(groups, {})
 
     def step(self,
@@ -184,7 +192,7 @@ class MuonAdamW(torch.optim.Optimizer):
             part.step()
         return loss
 
-# %% ../../nbs/30_optimizers.ipynb #d9d2a725
+# %% ../../nbs/30_optimizers.ipynb #664c20b4
 def muon(
     model:nn.Module, # Model to optimize
     lr:float=1.0,    # Learning rate of both rules, multiplied by the schedule
@@ -192,13 +200,15 @@ def muon(
 )->MuonAdamW:        # Optimizer
     "Muon for the matrices of the layers, AdamW for all other parameters."
     if getattr(torch.optim, "Muon", None) is None:
-        raise ImportError("this torch has no torch.optim.Muon: install torch 2.10 or later, or choose 'adamw'.")
+        raise ImportError("this torch has no torch.optim.Muon: "
+                          "install torch 2.10 or later, or choose 'adamw'.")
     settings, kinds = adam_settings(model, lr), parameter_kinds(model)
-    others = torch.optim.AdamW(decay_groups(kinds["output"], kinds["rest"], weight_decay), **settings)
-    matrices = [dict(params=kinds["layers"])]
-    return MuonAdamW(torch.optim.Muon(matrices, lr, weight_decay, adjust_lr_fn="match_rms_adamw"), others)
+    others = decay_groups(kinds["output"], kinds["rest"], weight_decay)
+    matrices, scale = [dict(params=kinds["layers"])], "match_rms_adamw"
+    return MuonAdamW(torch.optim.Muon(matrices, lr, weight_decay, adjust_lr_fn=scale),
+                     torch.optim.AdamW(others, **settings))
 
-# %% ../../nbs/30_optimizers.ipynb #7b31da12
+# %% ../../nbs/30_optimizers.ipynb #fc0260d5
 OPTIMIZERS = dict(adam=adam, adamw=adamw, muon=muon)
 
 def make_optimizer(
@@ -211,10 +221,11 @@ def make_optimizer(
     check_number("weight_decay", weight_decay)
     if name != "adam": return OPTIMIZERS[name](model, weight_decay=weight_decay)
     if weight_decay:
-        raise ValueError(f"weight_decay={weight_decay} is not for 'adam': choose 'adamw', or weight_decay=0.")
+        raise ValueError(f"weight_decay={weight_decay} is not for 'adam': "
+                         "choose 'adamw', or weight_decay=0.")
     return adam(model)
 
-# %% ../../nbs/30_optimizers.ipynb #de47f575
+# %% ../../nbs/30_optimizers.ipynb #1315d810
 class NoamOpt:
     "Optimizer and schedule in one object, as in Harvard's Annotated Transformer of 2018."
     def __init__(self,
@@ -254,12 +265,13 @@ class NoamOpt:
     ):
         "Load the counter and the optimizer state."
         if not isinstance(state, dict) or not {"step", "optimizer"} <= state.keys():
-            raise ValueError(f"state={short_repr(state)} is not what NoamOpt.state_dict() returned.")
+            raise ValueError(f"state={short_repr(state)} is not what NoamOpt.state_dict() "
+                             "returned.")
         check_number("step", state["step"], whole=True)
         self.optimizer.load_state_dict(state["optimizer"])
         self._step = state["step"]
 
-# %% ../../nbs/30_optimizers.ipynb #6d739a57
+# %% ../../nbs/30_optimizers.ipynb #79505ad8
 def get_std_opt(
     model:nn.Module, # An `EncoderDecoder`
 )->NoamOpt:          # Adam, factor 2, 4,000 updates of warmup

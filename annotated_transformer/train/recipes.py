@@ -22,7 +22,7 @@ from ..data.shards import (
     ShardedBatches, check_free, read_note, store_pairs, stream_ids)
 from ..data.text import WordTokenizer
 
-# %% ../../nbs/36_recipes.ipynb #00a12330
+# %% ../../nbs/36_recipes.ipynb #f8889570
 def check_pairs(
     pairs:Iterable,       # Sentence pairs
     name:str="pairs",     # Name of the argument
@@ -44,7 +44,7 @@ def checked_pairs(pairs, name="pairs"):
             raise TypeError(f"{name}[{n}] is {value}: give (source, target), two strings.")
         yield tuple(pair)
 
-# %% ../../nbs/36_recipes.ipynb #b02815d2
+# %% ../../nbs/36_recipes.ipynb #7ef78a49
 def train_tokenizers(
     pairs:Iterable[tuple[str, str]], # Training pairs
     kind:str="bpe",                  # "bpe" (joint subwords) or "words" (one vocabulary per side)
@@ -60,7 +60,7 @@ def train_tokenizers(
     return tuple(WordTokenizer.train((two[side] for two in pairs), lang)
                  for side, lang in enumerate(langs))
 
-# %% ../../nbs/36_recipes.ipynb #50dcde1f
+# %% ../../nbs/36_recipes.ipynb #e951c1f8
 def encode_pairs(
     pairs:Sequence[tuple[str, str]], # Sentence pairs
     src_tokenizer,                   # Tokenizer of the source side
@@ -72,7 +72,7 @@ def encode_pairs(
     tgt = tgt_tokenizer.encode_batch([t for _, t in pairs])
     return [two for two in zip(src, tgt) if max_len is None or max(map(len, two)) < max_len]
 
-# %% ../../nbs/36_recipes.ipynb #f730e5a6
+# %% ../../nbs/36_recipes.ipynb #9031aecb
 def bpe_dropout_pairs(
     pairs:list[tuple[str, str]], # Sentence pairs
     tokenizers:tuple,            # Source and target tokenizer, both BPE
@@ -93,7 +93,7 @@ def bpe_dropout_pairs(
         return kept
     return encode
 
-# %% ../../nbs/36_recipes.ipynb #bfc9290b
+# %% ../../nbs/36_recipes.ipynb #f6361078
 def training_batches(
     pairs:list[tuple[str, str]], # Sentence pairs
     tokenizers:tuple,            # Source and target tokenizer
@@ -121,7 +121,7 @@ def check_left_out(name, left_out, pairs, max_len):
         warnings.warn(f"{name}: {left_out} of {pairs} pairs {too_long(max_len)} and are left out; "
                       f"to keep them, {remedy}", stacklevel=3)
 
-# %% ../../nbs/36_recipes.ipynb #6b7582df
+# %% ../../nbs/36_recipes.ipynb #a167abc5
 def stored_batches(
     pairs:Sequence[tuple[str, str]], # Sentence pairs, perhaps more than fit into memory
     cache_dir,                       # Folder of ids and vocabulary: new, or of an earlier call
@@ -131,7 +131,7 @@ def stored_batches(
     pair:str="de-en",                # Languages, source first
     progress:bool=True,              # Show a progress bar
 )->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
-    "Tokenizers and batches of a corpus on disk; the first call writes it."
+    "Tokenizers and batches of a corpus on disk; the first call creates it."
     from filelock import FileLock
     hub_library()
     folder = check_cache(pairs, cache_dir, training)
@@ -195,7 +195,7 @@ def stored_vocabulary(folder, wanted):
     both = [kind(**state) for state in known["vocabulary"]]
     return (both[0], both[-1]), known["vocabulary"]
 
-# %% ../../nbs/36_recipes.ipynb #d66cb7c6
+# %% ../../nbs/36_recipes.ipynb #9c4d22dc
 def _recipe(model, vocab_size, **training): return model, TrainingConfig(**training), vocab_size
 
 RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabulary

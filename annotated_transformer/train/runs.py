@@ -35,7 +35,7 @@ from .hardware import environment_info
 from .optimizers import make_optimizer
 from ..transformer import TrainState
 
-# %% ../../nbs/33_runs.ipynb #77da0220
+# %% ../../nbs/33_runs.ipynb #1ec7340c
 @dataclass(frozen=True)
 class RunOptions:
     "Options of a run that do not change its result."
@@ -51,19 +51,23 @@ class RunOptions:
     def __post_init__(self):
         check_choice("engine", self.engine, ("fast", "plain"))
         if self.on_epoch and not callable(self.on_epoch):
-            raise TypeError(f"on_epoch={short_repr(self.on_epoch)} is not a function of an epoch's row: "
+            raise TypeError(f"on_epoch={short_repr(self.on_epoch)} is not a function of an "
+                            "epoch's row: "
                             "give live_curve(), your own, or None.")
-        if self.out is not None and not (isinstance(self.out, (str, os.PathLike)) and str(self.out)):
-            raise TypeError(f"out={short_repr(self.out)} is not a path: give the name of a folder, or None.")
+        a_path = isinstance(self.out, (str, os.PathLike)) and str(self.out)
+        if self.out is not None and not a_path:
+            raise TypeError(f"out={short_repr(self.out)} is not a path: "
+                            "give the name of a folder, or None.")
         if self.resume and self.out is None:
             raise ValueError("resume=True needs out: name the folder of the run to continue.")
 
-# %% ../../nbs/33_runs.ipynb #bd20db32
+# %% ../../nbs/33_runs.ipynb #7ba47e40
 def has_checkpoint(
     out,      # Folder of a run
 )->bool:      # True: the run can be resumed
     "Return whether a folder holds a checkpoint of a run."
-    return Path(out).is_dir() and bool(epoch_folders(out) or resolve_backup(Path(out)/"unfinished").is_dir())
+    if not Path(out).is_dir(): return False
+    return bool(epoch_folders(out)) or resolve_backup(Path(out)/"unfinished").is_dir()
 
 def lock_folder(
     out,               # Folder of a run; created if missing
@@ -75,7 +79,8 @@ def lock_folder(
         Path(out).mkdir(parents=True, exist_ok=True)
         return FileLock(Path(out)/name, timeout=0).acquire()
     except Timeout:
-        raise RuntimeError(f"{out} is in use by another training: wait for it, or choose another out.") from None
+        raise RuntimeError(f"{out} is in use by another training: "
+                           "wait for it, or choose another out.") from None
     except OSError as e:
         raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
 
@@ -93,7 +98,8 @@ def run_folder(
     out = Path(out)
     with lock_folder(out):
         if not resume and has_checkpoint(out):
-            raise FileExistsError(f"{out} holds an earlier run: go on with it (resume=True), remove it, "
+            raise FileExistsError(f"{out} holds an earlier run: "
+                                  "go on with it (resume=True), remove it, "
                                   "or choose another out.")
         older = resolve_backup(out/"unfinished")
         if older.is_dir(): os.replace(older, out/"unfinished")
@@ -107,13 +113,13 @@ def remove_folder(folder):
     os.replace(folder, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
-# %% ../../nbs/33_runs.ipynb #8195a72d
+# %% ../../nbs/33_runs.ipynb #b9647933
 DATA_SETTINGS = {"data": "the training data", "train.pairs": "the training data",
                  "train.ntokens": "the training data", "train.digest": "the training data",
                  "vocabulary": "the vocabulary"} # Settings whose values mean nothing to a reader
 
 def check_settings(
-    began:dict, # Settings at the beginning of the run
+    began:dict, # Settings at the start of the run
     now:dict,   # Settings with which it is resumed
     free=(),    # Names that may differ
 )->None:
@@ -126,7 +132,7 @@ def check_settings(
         raise ValueError(f"{name}={short_repr(now.get(name))}, but the run began with "
                          f"{short_repr(began.get(name))}: give the old value, or another out.")
 
-# %% ../../nbs/33_runs.ipynb #78033a23
+# %% ../../nbs/33_runs.ipynb #35b32112
 @dataclass
 class EpochProgress:
     "Sums over the updates of the current epoch."
@@ -141,10 +147,11 @@ def run_state(
     "Read and check the counters, the history and the settings of a run."
     state = read_state(folder)
     try:
-        if "epoch_progress" not in state: # written by version 0.1
+        if "epoch_progress" not in state: # a file of version 0.1
             state["epoch_progress"] = state.get("so_far", {})
             state["settings"] = upgrade_settings(upgrade_settings(state["settings"]), "model.")
-        counters, progress = TrainState(**state["train_state"]), EpochProgress(**state["epoch_progress"])
+        counters = TrainState(**state["train_state"])
+        progress = EpochProgress(**state["epoch_progress"])
         check_state(state, counters, progress)
     except (LookupError, TypeError, AttributeError):
         raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: "
@@ -160,7 +167,8 @@ def check_state(state, counters, progress):
         measured += [row["seconds"], *row.values()]
         if row["epoch"] != epoch: raise TypeError
     if not all(type(n) is int for n in counts): raise TypeError
-    if not all(type(n) in (int, float) and 0 <= n < 1e300 for n in (*counts, *measured)): raise TypeError
+    if not all(type(n) in (int, float) and 0 <= n < 1e300 for n in (*counts, *measured)):
+        raise TypeError
     if not isinstance(state["settings"], dict): raise TypeError
 
 def folder_number(folder): return int(folder.name.rpartition("-")[2])
@@ -172,10 +180,11 @@ def holds_its_epoch(folder):
         warnings.warn(f"{folder} is passed over: {e}", stacklevel=3)
         return False
     if epoch != folder_number(folder):
-        warnings.warn(f"{folder} is passed over: it holds the state after epoch {epoch}.", stacklevel=3)
+        warnings.warn(f"{folder} is passed over: it holds the state after epoch "
+                      f"{epoch}.", stacklevel=3)
     return epoch == folder_number(folder)
 
-# %% ../../nbs/33_runs.ipynb #911694fe
+# %% ../../nbs/33_runs.ipynb #a236024e
 class Run:
     "The state of a training between two updates, and its checkpoints."
     def __init__(self,
@@ -192,7 +201,7 @@ class Run:
         self.context, self.worker = context, Worker(model, optimizer, context)
         self.state, self.epoch_progress, self.history = TrainState(), EpochProgress(), []
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
-        data = {f"train.{name}": value for name, value in train.facts.items()}
+        data = {f"train.{name}": value for name, value in train.fingerprint.items()}
         self.settings = (fingerprint or {}) | asdict(config) | data
         self.keep = max(config.keep_last, 1 if config.average_every else config.average_checkpoints)
         ema = get_ema_multi_avg_fn(config.ema_decay)
@@ -242,8 +251,10 @@ class Run:
             os.replace(self.out/".log.new", self.out/"log.csv")
         except OSError as e:
             raise OSError(f"{self.out/'log.csv'} could not be written ({e.strerror or e}): "
-                          "free some space, or choose another out; the checkpoint is whole.") from None
-        validated = sorted((r for r in self.history if "valid_nll" in r), key=lambda r: r["valid_nll"])
+                          "free some space, or choose another out; the checkpoint is "
+                          "whole.") from None
+        validated = [row for row in self.history if "valid_nll" in row]
+        validated.sort(key=lambda row: row["valid_nll"])
         best = {f"epoch-{row['epoch']:03}" for row in validated[:self.config.keep_best]}
         old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
         unfinished = self.out/"unfinished"
@@ -261,7 +272,7 @@ class Run:
         if old.is_dir(): remove_folder(old)
 
     def resume(self):
-        "Load the newest intact checkpoint and the weights for the final mean; set damaged ones aside."
+        "Load the newest intact checkpoint and the weights of the final mean."
         intact = [folder for folder in checkpoints(self.out) if holds_its_epoch(folder)]
         damaged = {*epoch_folders(self.out)} - {*intact}
         last = self.consecutive(intact)
@@ -295,7 +306,8 @@ class Run:
         while last and folder_number(last[-1]) - folder_number(last[0]) >= len(last): last.pop(0)
         needed = max(0, self.config.epochs - self.config.average_checkpoints) # later epochs
         if last and (missing := folder_number(last[0]) - 1) > needed:
-            warnings.warn(f"{self.out}/epoch-{missing:03} is missing: the final mean begins after it.", stacklevel=3)
+            warnings.warn(f"{self.out}/epoch-{missing:03} is missing: "
+                          "the final mean begins after it.", stacklevel=3)
         return last
 
     def load_average_weights(self,
@@ -309,7 +321,8 @@ class Run:
             try: kept.appendleft(check_manifest(self.out/f"update-{step:07}"))
             except (ValueError, OSError): lost.appendleft(f"{step:,}")
         if lost:
-            warnings.warn(f"{self.out}: the weights after update {', '.join(lost)} are missing or damaged, "
+            warnings.warn(f"{self.out}: the weights after update {', '.join(lost)} are missing or "
+                          "damaged, "
                           "and no part of the final mean.", stacklevel=3)
         self.recent.clear()
         for folder in kept:
@@ -329,7 +342,8 @@ class Run:
         began = self.settings | asdict(TrainingConfig()) | state["settings"]
         check_settings(began, self.settings, free)
         if (made := len(state["history"]) + (progress.updates > 0)) > self.config.epochs:
-            raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has begun {made}: "
+            raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has begun "
+                             f"{made}: "
                              "ask for as many or more, or give another out.")
         load_checkpoint(folder, self.model, self.optimizer if with_optimizer else None)
         if self.mean:
@@ -362,15 +376,17 @@ class Run:
         self.context.barrier() # the first process has locked the folder
         if resume: self.resume()
         if self.context.first and self.out:
-            step, span = self.state.step, self.config.average_checkpoints * self.config.average_every
+            step = self.state.step
+            span = self.config.average_checkpoints * self.config.average_every
             for folder in epoch_folders(self.out, "update"):
                 needed = step - span < folder_number(folder) <= step
                 if not needed or not (folder/"MANIFEST.json").is_file(): remove_folder(folder)
             self.check_space()
-        def make(model): return make_optimizer(self.config.optimizer, model, self.config.weight_decay)
+        name, decay = self.config.optimizer, self.config.weight_decay
+        def make(model): return make_optimizer(name, model, decay)
         self.worker = wrap_model(self.model, self.optimizer, self.context, device, shard, make)
 
-# %% ../../nbs/33_runs.ipynb #75fa30b9
+# %% ../../nbs/33_runs.ipynb #78bb4375
 class Stopped(KeyboardInterrupt):
     "A training was asked to stop and has finished its update."
     def __init__(self,
@@ -378,7 +394,8 @@ class Stopped(KeyboardInterrupt):
         kept:bool,    # True: a checkpoint was written
     ):
         self.signal = signals[0] if signals else signal.SIGTERM
-        end = "resume=True goes on at the next update." if kept else "nothing was kept, for out=None."
+        end = "nothing was kept, for out=None."
+        if kept: end = "resume=True goes on at the next update."
         super().__init__(f"stopped by {signal.Signals(self.signal).name}: {end}")
 
 @contextmanager

@@ -6,7 +6,7 @@
 __all__ = ['in_groups', 'check_batches', 'move_batches', 'BatchLoop', 'nll', 'seed_update', 'loss_and_batches', 'after_update',
            'train_epoch', 'validate', 'check_data', 'lr_schedule', 'fit']
 
-# %% ../../nbs/34_training.ipynb #a64d3e0d
+# %% ../../nbs/34_training.ipynb #0761bc66
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -25,8 +25,9 @@ from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.losses import CrossEntropyCompute, RDropLoss
 from .checkpoints import average_states
-from .distributed import (
-    ProcessContext, current_context, epoch_batches, full_tensor, int_of, sync_gradients, update_seed)
+from annotated_transformer.train.distributed import (
+    ProcessContext, current_context, epoch_batches, full_tensor, int_of, sync_gradients,
+    update_seed)
 from .hardware import (
     autocast, best_device, memory_error, move_model, tune_allocator)
 from .optimizers import make_optimizer, make_schedule, scheduler
@@ -34,15 +35,10 @@ from .runs import (
     EpochProgress, Run, RunOptions, Stopped, run_folder, stop_signals)
 from ..transformer import Batch, TrainState, rate
 
-# %% ../../nbs/34_training.ipynb #fe433b7e
-# names of modules that are not yet adapted
-from .hardware import environment_info, fast_bf16, hardware
-from .hardware import memory_error as _memory_for
-from .runs import has_checkpoint, lock_folder
-from .runs import remove_folder as _drop
-from ..transformer import DummyOptimizer, DummyScheduler, run_epoch
+# %% ../../nbs/34_training.ipynb #482849ad
+from .hardware import hardware # for lab.engines
 
-# %% ../../nbs/34_training.ipynb #00878101
+# %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
     items:Iterable, # Items, perhaps without end
     n:int,          # Size of a group
@@ -55,9 +51,11 @@ def in_groups(
 def check_batches(data_iter):
     "Yield the batches; raise at the first item that is none."
     if isinstance(data_iter, TokenBatches):
-        raise TypeError("data_iter is a TokenBatches: give the batches of one epoch, such as data_iter.epoch(0).")
+        raise TypeError("data_iter is a TokenBatches: give the batches of one epoch, such as "
+                        "data_iter.epoch(0).")
     for batch in data_iter:
-        if not hasattr(batch, "ntokens"): raise TypeError(f"data_iter gave a {type(batch).__name__}: give batches.")
+        if not hasattr(batch, "ntokens"):
+            raise TypeError(f"data_iter gave a {type(batch).__name__}: give batches.")
         yield batch
 
 def move_batches(batches, device):
@@ -66,7 +64,7 @@ def move_batches(batches, device):
         with memory_error(f"a batch of {len(batch.src)} pairs"): moved = to_device(batch, device)
         yield moved
 
-# %% ../../nbs/34_training.ipynb #89907658
+# %% ../../nbs/34_training.ipynb #2547cb80
 class BatchLoop:
     "Forward pass, backward pass and update, over the batches of an epoch (§5)."
     def __init__(self,
@@ -97,7 +95,8 @@ class BatchLoop:
             if self.training: self.optimizer.zero_grad(set_to_none=True)
             tokens, = self.context.all_reduce_sum(sum(int(batch.ntokens) for batch in group))
             last, loss = seen + len(group) - 1, 0.
-            for n, batch in enumerate(group, seen): loss += self.batch_loss(n, batch, tokens, n == last)
+            for n, batch in enumerate(group, seen):
+                loss += self.batch_loss(n, batch, tokens, n == last)
             loss, = self.context.all_reduce_sum(loss)
             seen += len(group)
             if self.training: self.update(group)
@@ -111,10 +110,12 @@ class BatchLoop:
         last:bool,   # Last batch of the update: exchange gradients
     )->float:        # Sum of the loss over the target tokens
         "Forward pass and, in training, backward pass of one batch."
-        if batch.tgt_y is None: raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
+        if batch.tgt_y is None:
+            raise ValueError(f"batch {number} has no target: make it with Batch(src, tgt).")
         size = (f"{len(batch.src)} pairs, padded to {batch.src.size(1)} source and "
                 f"{batch.tgt_y.size(1)} target tokens")
-        rest = f"the weights are those of update {self.state.step}" if self.training else "the weights are unchanged"
+        rest = "the weights are unchanged"
+        if self.training: rest = f"the weights are those of update {self.state.step}"
         here = memory_error(f"batch {number} (counted from 0; {size})", rest)
         with here, torch.set_grad_enabled(self.training), sync_gradients(self.model, last):
             out = self.model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
@@ -122,7 +123,8 @@ class BatchLoop:
             loss = float(total)
             if not math.isfinite(loss):
                 raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: "
-                                         f"lower the learning rate (lr_factor), or check that batch; {rest}.")
+                                         "lower the learning rate (lr_factor), or check that "
+                                         f"batch; {rest}.")
             if self.training: self.backward(node)
         return loss
 
@@ -139,14 +141,17 @@ class BatchLoop:
         "Count the batches, clip the gradients and update the weights."
         self.count(group)
         state, what = self.state, f"update {self.state.step + 1}"
-        with memory_error(what, "the weights may be changed in part, so go on from the last checkpoint"):
+        rest = "the weights may be changed in part, so go on from the last checkpoint"
+        with memory_error(what, rest):
             params = [p for p in self.model.parameters() if p.grad is not None]
             norm = full_tensor(get_total_norm([p.grad for p in params]))
             if not math.isfinite(norm):
-                raise FloatingPointError(f"the gradient of {what} is not finite: lower the learning rate "
+                raise FloatingPointError(f"the gradient of {what} is not finite: "
+                                         "lower the learning rate "
                                          "(lr_factor), or train with precision='fp32'; "
                                          f"the weights are those of update {state.step}.")
-            if self.max_grad_norm is not None: clip_grads_with_norm_(params, self.max_grad_norm, norm)
+            if self.max_grad_norm is not None:
+                clip_grads_with_norm_(params, self.max_grad_norm, norm)
             self.optimizer.step()
             self.scheduler.step()
         torch.clear_autocast_cache() # copies of the old weights
@@ -161,7 +166,7 @@ class BatchLoop:
         self.state.samples += samples
         self.state.tokens += tokens
 
-# %% ../../nbs/34_training.ipynb #4630915e
+# %% ../../nbs/34_training.ipynb #46f2e49a
 def nll(
     model:nn.Module,            # An `EncoderDecoder`; in eval mode afterwards
     batches:Iterable[Batch],    # Batches
@@ -175,7 +180,7 @@ def nll(
     with autocast(device, precision): results = list(loop.run(move_batches(batches, device)))
     return sum(loss for loss, _ in results) / max(sum(tokens for _, tokens in results), 1)
 
-# %% ../../nbs/34_training.ipynb #00f1bc9f
+# %% ../../nbs/34_training.ipynb #93b8ce31
 def seed_update(
     run:Run, # A training
 ):
@@ -184,12 +189,11 @@ def seed_update(
 
 def loss_and_batches(run, train):
     "Return the loss of a run and this process's batches of the rest of its epoch."
-    config, generator = run.config, run.worker.model.generator
-    done = run.epoch_progress.updates
+    config, generator, done = run.config, run.worker.model.generator, run.epoch_progress.updates
+    common = generator, train.pad, config.label_smoothing
     batches = epoch_batches(train, len(run.history), config.accum_iter, run.context, done)
-    if not config.rdrop_alpha: return CrossEntropyCompute(generator, train.pad, config.label_smoothing), batches
-    compute = RDropLoss(generator, train.pad, config.label_smoothing, config.rdrop_alpha)
-    return compute, map(repeat_batch, batches)
+    if not config.rdrop_alpha: return CrossEntropyCompute(*common), batches
+    return RDropLoss(*common, config.rdrop_alpha), map(repeat_batch, batches)
 
 def after_update(
     run:Run,         # A training
@@ -223,11 +227,13 @@ def train_epoch(
     "Train for one epoch, or the rest of it, and validate."
     config, worker, context, progress = run.config, run.worker, run.context, run.epoch_progress
     start, begin, before = perf_counter(), replace(progress), run.state.tokens
+    epoch = len(run.history) + 1
     def seconds(): return begin.seconds + perf_counter() - start
     def lr(): return worker.optimizer.param_groups[0]["lr"]
     compute, batches = loss_and_batches(run, train)
     each = context.batches_per_process(config.accum_iter)
-    loop = BatchLoop(worker.called, compute, worker.optimizer, scheduler, config.max_grad_norm, run.state, context)
+    loop = BatchLoop(worker.called, compute, worker.optimizer, scheduler, config.max_grad_norm,
+                     run.state, context)
     seed_update(run)
     try:
         with autocast(device, config.precision):
@@ -238,12 +244,13 @@ def train_epoch(
                 after_update(run, seconds(), signals)
                 seed_update(run)
                 bar.update(tokens)
-                shown = dict(epoch=len(run.history) + 1, loss=f"{loss / max(tokens, 1):.3f}", lr=f"{lr():.1e}")
-                bar.set_postfix(shown, refresh=False)
-    except FloatingPointError as e: raise FloatingPointError(f"epoch {len(run.history) + 1}: {e}") from None
+                loss = f"{loss / max(tokens, 1):.3f}"
+                bar.set_postfix(epoch=epoch, loss=loss, lr=f"{lr():.1e}", refresh=False)
+    except FloatingPointError as e:
+        raise FloatingPointError(f"epoch {epoch}: {e}") from None
     trained, new_tokens = seconds() - begin.seconds, run.state.tokens - before
-    row = dict(epoch=len(run.history) + 1, step=run.state.step, lr=lr(),
-               train_loss=progress.loss / max(progress.tokens, 1))
+    train_loss = progress.loss / max(progress.tokens, 1)
+    row = dict(epoch=epoch, step=run.state.step, lr=lr(), train_loss=train_loss)
     if valid: row |= validate(run, valid, device)
     trained, spent = context.broadcast(trained, seconds())
     row |= dict(tokens_per_s=round(new_tokens / trained), seconds=round(run.seconds + spent, 1))
@@ -254,10 +261,11 @@ def train_epoch(
 def validate(run, valid, device):
     "Return validation loss and perplexity of a run, of its moving average where it has one."
     model, context = run.mean.module if run.mean else run.worker.model, run.context
-    loss = nll(model, epoch_batches(valid, 0, context.size, context), device, context=context, pad=valid.pad)
+    batches = epoch_batches(valid, 0, context.size, context)
+    loss = nll(model, batches, device, context=context, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
-# %% ../../nbs/34_training.ipynb #4598d0ce
+# %% ../../nbs/34_training.ipynb #49c0304a
 def check_data(
     train,              # Training pairs
     valid,              # Validation pairs, or None
@@ -270,34 +278,39 @@ def check_data(
         if not isinstance(data, TokenBatches):
             raise TypeError(f"{name} is a {type(data).__name__}: "
                             "wrap the pairs of token ids in TokenBatches(pairs, max_tokens, seed).")
-        if not data.pairs: raise ValueError(f"{name} is empty: give at least one pair of sentences.")
+        if not data.pairs:
+            raise ValueError(f"{name} is empty: give at least one pair of sentences.")
     if not isinstance(config, TrainingConfig):
-        raise TypeError(f"config={short_repr(config)} is no TrainingConfig: make one with TrainingConfig(epochs=...).")
+        raise TypeError(f"config={short_repr(config)} is no TrainingConfig: "
+                        "make one with TrainingConfig(epochs=...).")
     if options.shard and (config.ema_decay or config.optimizer == "muon"):
-        raise ValueError("shard=True excludes ema_decay and optimizer='muon', which need whole matrices: "
+        raise ValueError("shard=True excludes ema_decay and optimizer='muon', which need whole "
+                         "matrices: "
                          "choose optimizer='adamw' and ema_decay=0.")
     context = current_context()
     context.batches_per_process(config.accum_iter)
     if options.out is None and context.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
-        raise ValueError("out=None keeps no checkpoint for a restarted process: give out, or --max-restarts 0.")
-    context.assert_same("data or configuration", (config, train.facts, (valid or train).facts))
+        raise ValueError("out=None keeps no checkpoint for a restarted process: "
+                         "give out, or --max-restarts 0.")
+    context.assert_same("data or configuration", (config, train.fingerprint, (valid or train).fingerprint))
     return context
 
-# %% ../../nbs/34_training.ipynb #70c6ff2b
+# %% ../../nbs/34_training.ipynb #6a2e3909
 def lr_schedule(
     model:nn.Module,       # An `EncoderDecoder`
     train:TokenBatches,    # Training pairs
     config:TrainingConfig, # Hyper-parameters of the training
 )->Callable:               # Number of the update, from 1 -> learning rate
     "Return the schedule of a configuration."
-    width, warmup, total, peak = model.src_embed[0].d_model, config.warmup_steps, None, config.peak_lr
+    width, warmup = model.src_embed[0].d_model, config.warmup_steps
+    total, peak = None, config.peak_lr
     if peak is None and config.schedule != "noam": peak = rate(warmup, width, 1, warmup)
     if config.schedule == "cosine":
         total = max(2, config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter))
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
 
-# %% ../../nbs/34_training.ipynb #c0ef0329
+# %% ../../nbs/34_training.ipynb #7978d188
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
     train:TokenBatches,        # Training pairs
@@ -308,7 +321,8 @@ def fit(
     "Train a model; on Ctrl-C or SIGTERM finish the update, save it and raise `Stopped`."
     from tqdm import tqdm
     if not (hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")):
-        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: make it with make_model.")
+        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
+                        "make it with make_model.")
     how = RunOptions(**check_known(options, RunOptions))
     context = check_data(train, valid, config, how)
     device, shard = best_device(how.device), how.shard and context.size > 1
@@ -319,10 +333,11 @@ def fit(
     run = Run(copied, optimizer, config, train, how.out, context, how.fingerprint)
     with run_folder(how.out, how.resume) if context.first else nullcontext():
         run.start(how.resume, device, shard)
-        schedule = scheduler(run.worker.optimizer, lr_schedule(model, train, config), run.state.step)
-        hidden = not (how.progress and context.first)
-        total = dict(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok", unit_scale=True)
-        with stop_signals() as signals, tqdm(**total, disable=hidden) as bar:
+        lrs = lr_schedule(model, train, config)
+        schedule = scheduler(run.worker.optimizer, lrs, run.state.step)
+        bar = tqdm(total=config.epochs * train.ntokens, initial=run.state.tokens, unit="tok",
+                   unit_scale=True, disable=not (how.progress and context.first))
+        with stop_signals() as signals, bar:
             while not run.done:
                 row = train_epoch(run, train, valid, schedule, device, bar, signals)
                 run.worker.gather()
