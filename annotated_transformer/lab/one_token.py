@@ -204,7 +204,7 @@ def token_tables(
         raise ValueError(f"texts give {len(rows['heads']):,} rows, more than {MAX_MARKS:,}.")
     return {table: pd.DataFrame(more) for table, more in rows.items()}
 
-# %% ../../nbs/54_one_token.ipynb #b33c450d
+# %% ../../nbs/54_one_token.ipynb #2502d6ba
 def _at_step(table, layers=""):
     "A chart of the rows of the selected sentence and step."
     import altair as alt
@@ -222,8 +222,7 @@ def _tokens_panel(table, chosen, title, width):
     "The translation as cells that can be clicked."
     import altair as alt
     chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence")
-    axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
-    scale = alt.Scale(paddingInner=.04)
+    axis, scale = alt.Axis(labelAngle=0, ticks=False, domain=False), alt.Scale(paddingInner=.04)
     chart = chart.transform_joinaggregate(last="max(step)")
     chart = chart.encode(x=alt.X("step:O", title="step", axis=axis, scale=scale))
     opacity = alt.condition("datum.step == min(chosen.step[0], datum.last)",
@@ -290,7 +289,7 @@ def token_chart(
     grid = alt.vconcat(top, alt.hconcat(*weights), _bars_panel(tables["best"]))
     return Figure(grid.add_params(sentence, layer))
 
-# %% ../../nbs/54_one_token.ipynb #01f78776
+# %% ../../nbs/54_one_token.ipynb #3bd53446
 def _attention_lines(trace, name, tokens, formulas):
     "Lines of one attention; the tokens head the scores."
     def line(stage, formula): return {f"{stage} = {formula}": trace[f"{name}.{stage}"][None]}
@@ -324,7 +323,6 @@ def _groups(trace, names, norm_first):
             "final": trace["final"][None], "": [names[i] for i in ids.tolist()],
             "logits, largest": logits[None], "probability": trace["logp"][ids].exp()[None]}}
 
-# %% ../../nbs/54_one_token.ipynb #dfc61e05
 _DIGITS = string.ascii_letters + string.digits + "+-"
 
 def _encode(values):
@@ -377,7 +375,7 @@ def _strip_tables(translator, texts):
     if size > 150_000: raise ValueError(f"texts give {size:,} numbers, more than 150,000.")
     return pd.DataFrame(steps), pd.DataFrame(strips), list(titles.values())
 
-# %% ../../nbs/54_one_token.ipynb #7c2038fb
+# %% ../../nbs/54_one_token.ipynb #24493bf4
 def _cells(strips):
     "One row per number: its place, its value, and its shade from -1 to 1."
     def digit(i):
@@ -438,7 +436,6 @@ def _strips_panel(strips, titles):
     panel = alt.layer(rects, gray, *numbers, tokens)
     return panel.properties(width=512, height=14 * len(titles[0]), title="Values at this step")
 
-# %% ../../nbs/54_one_token.ipynb #11b4684f
 def stages_chart(
     translator:Translator, # Trained model and its tokenizers
     texts:Sequence[str],   # Sentences to choose from
