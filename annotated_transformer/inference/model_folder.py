@@ -6,14 +6,12 @@
 __all__ = ['SAVED', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'save_model_folder',
            'read_config', 'load_model_folder', 'load_model', 'least_weights']
 
-# %% ../../nbs/39_model_folder.ipynb #6da8c9de
+# %% ../../nbs/39_model_folder.ipynb #5e618472
 import json
 import os
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-
-from torch import nn
 
 from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, upgrade_settings
