@@ -386,7 +386,7 @@ def walk_through(n, seed, folder, shard):
             for i in range(0, len(sizes), 2): yield ids[ends[i]:ends[i + 1]], ids[ends[i + 1]:ends[i + 2]]
     pairs = store_pairs(made_up(), fresh(folder), [n, seed], shard, progress=False)
     memory = [anonymous() for _ in ShardedBatches(pairs, 2_000, 0).epoch()]
-    return dict(pairs=n, shards=len(pairs.compared), store_kB=sum(p.stat().st_size for p in folder.iterdir()) // 1000, memory_kB=statistics.median(memory[len(memory) // 4:]))
+    return dict(pairs=n, shards=len(pairs.checked), store_kB=sum(p.stat().st_size for p in folder.iterdir()) // 1000, memory_kB=statistics.median(memory[len(memory) // 4:]))
 
 def shards(n, seed, work, minutes):
     "The same in small, without texts and models: n pairs in twenty shards, beside two of those shards; what a store has more may not be in memory"
