@@ -20,8 +20,7 @@ from ..checks import check_choice, check_number
 from ..data.text import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
 from ..inference.translator import Translator
-from ..transformer import (
-    padding_mask, record_attention, subsequent_mask)
+from ..transformer import padding_mask, record_attention, subsequent_mask
 
 # %% ../../nbs/54_one_token.ipynb #ffa34bf1
 @contextmanager

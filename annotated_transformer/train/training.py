@@ -19,24 +19,42 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from annotated_transformer.train.distributed import (
+    ProcessContext,
+    current_context,
+    epoch_batches,
+    full_tensor,
+    int_of,
+    sync_gradients,
+    update_seed,
+)
+from annotated_transformer.train.hardware import (
+    autocast,
+    best_device,
+    memory_error,
+    move_model,
+    tune_allocator,
+)
+from annotated_transformer.train.runs import (
+    EpochProgress,
+    Run,
+    RunOptions,
+    Stopped,
+    run_folder,
+    stop_signals,
+)
+
 from ..checks import check_known, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.losses import CrossEntropyCompute, RDropLoss
-from .checkpoints import average_states
-from annotated_transformer.train.distributed import (
-    ProcessContext, current_context, epoch_batches, full_tensor, int_of, sync_gradients,
-    update_seed)
-from .hardware import (
-    autocast, best_device, memory_error, move_model, tune_allocator)
-from .optimizers import make_optimizer, make_schedule, scheduler
-from .runs import (
-    EpochProgress, Run, RunOptions, Stopped, run_folder, stop_signals)
 from ..transformer import Batch, TrainState, rate
+from .checkpoints import average_states
+from .optimizers import make_optimizer, make_schedule, scheduler
 
 # %% ../../nbs/34_training.ipynb #482849ad
-from .hardware import hardware # for lab.engines
+from .hardware import hardware  # for lab.engines
 
 # %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
