@@ -7,40 +7,93 @@ __all__ = []
 
 # %% ../nbs/99_all.ipynb #9aec4352
 from .transformer import *
-from .config import PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json
+from annotated_transformer.config import (
+    PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
+)
 from .charts import bar_chart, heatmap, heatmaps, line_chart, scatter_chart
 from .lessons.attention import additive_attention
-from .engine.fast import FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention, pack, packed_projection, plain, shared_copy
+from annotated_transformer.engine.fast import (
+    FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention, pack,
+    packed_projection, plain, shared_copy,
+)
 from .engine.cache import CachedStep, IncrementalDecoder, KVCache, can_cache
-from .engine.losses import CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy
+from annotated_transformer.engine.losses import (
+    CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
+)
 from .engine.parallel import worker_pool
-from .data.text import BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator, clean_text, detokenize, spacy_tokenizer, vocabulary_digest
-from .data.bpe import SubwordTokenizer, apply_bpe, learn_bpe, load_tokenizer, merge_pair
+from annotated_transformer.data.text import (
+    BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
+    clean_text, detokenize, spacy_tokenizer, vocabulary_digest,
+)
+from annotated_transformer.data.bpe import (
+    SubwordTokenizer, apply_bpe, learn_bpe, load_tokenizer, merge_pair,
+)
 from .data.pocket import PocketPair, pocket_pairs
-from .data.corpora import CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books, read_pairs, split_pairs, wmt14
+from annotated_transformer.data.corpora import (
+    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books, read_pairs,
+    split_pairs, wmt14,
+)
 from .data.multi30k import have_multi30k, multi30k
-from .data.batching import TokenBatches, collate, pad_rows, padding_share, rebatch, repeat_batch, to_device, token_batches
+from annotated_transformer.data.batching import (
+    TokenBatches, collate, pad_rows, padding_share, rebatch, repeat_batch, to_device,
+    token_batches,
+)
 from .data.shards import ShardedBatches, StoredPairs, store_pairs, stream_ids
-from .train.hardware import autocast, best_device, environment_info, fast_bf16, hardware, tune_allocator
-from .train.optimizers import MuonAdamW, NoamOpt, OPTIMIZERS, SCHEDULES, adam, adamw, constant, cosine, get_std_opt, inverse_sqrt, make_optimizer, make_schedule, muon, noam, parameter_kinds, scheduler
-from .train.checkpoints import average, average_states, checkpoints, load_checkpoint, load_weights, read_state, save_checkpoint, save_weights, sha256
-from .train.distributed import DDPWorker, FSDPWorker, ProcessContext, current_context, full_tensor, join_processes, torchrun, wrap_model
+from annotated_transformer.train.hardware import (
+    autocast, best_device, environment_info, fast_bf16, hardware, tune_allocator,
+)
+from annotated_transformer.train.optimizers import (
+    MuonAdamW, NoamOpt, OPTIMIZERS, SCHEDULES, adam, adamw, constant, cosine, get_std_opt,
+    inverse_sqrt, make_optimizer, make_schedule, muon, noam, parameter_kinds, scheduler,
+)
+from annotated_transformer.train.checkpoints import (
+    average, average_states, checkpoints, load_checkpoint, load_weights, read_state,
+    save_checkpoint, save_weights, sha256,
+)
+from annotated_transformer.train.distributed import (
+    DDPWorker, FSDPWorker, ProcessContext, current_context, full_tensor, join_processes, torchrun,
+    wrap_model,
+)
 from .train.runs import RunOptions, Stopped, has_checkpoint
 from .train.training import fit, lr_schedule, nll, seed_update, train_epoch
-from .train.monitoring import Speed, all_of, headline, live_curve, tensorboard, training_curve, training_flops, training_speed
-from .train.recipes import RECIPES, encode_pairs, stored_batches, train_tokenizers, training_batches
-from .inference.decoding import SamplingOptions, evaluating, greedy_search, sample_decode, score_targets
-from .inference.beam import Hypothesis, SearchOptions, beam_search, length_normalizer, mbr_rerank, ngrams
-from .inference.evaluation import Comparison, Scores, bleu_forms, bootstrap_interval, corpus_bleu, moses_tokenizer, paired_bootstrap, score
+from annotated_transformer.train.monitoring import (
+    Speed, all_of, headline, live_curve, tensorboard, training_curve, training_flops,
+    training_speed,
+)
+from annotated_transformer.train.recipes import (
+    RECIPES, encode_pairs, stored_batches, train_tokenizers, training_batches,
+)
+from annotated_transformer.inference.decoding import (
+    SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
+)
+from annotated_transformer.inference.beam import (
+    Hypothesis, SearchOptions, beam_search, length_normalizer, mbr_rerank, ngrams,
+)
+from annotated_transformer.inference.evaluation import (
+    Comparison, Scores, bleu_forms, bootstrap_interval, corpus_bleu, moses_tokenizer,
+    paired_bootstrap, score,
+)
 from .inference.model_folder import model_card
 from .inference.translator import Candidate, Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
-from .inference.metrics import Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator, library_metrics, split_compounds, straight_quotes, teacher_forced, teacher_forced_logp, word_error_rate
+from annotated_transformer.inference.metrics import (
+    Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,
+    library_metrics, split_compounds, straight_quotes, teacher_forced, teacher_forced_logp,
+    word_error_rate,
+)
 from .lab.architecture import Drawing, draw_model, size_by_part, trace_shapes
-from .lab.attention_maps import HeadMaps, alignment_error_rate, attention_of, attention_perplexity, attn_map, best_links, get_decoder_self, get_decoder_src, get_encoder, head_table, model_view, mtx2df, query_view, translation_maps, visualize_layer
+from annotated_transformer.lab.attention_maps import (
+    HeadMaps, alignment_error_rate, attention_of, attention_perplexity, attn_map, best_links,
+    get_decoder_self, get_decoder_src, get_encoder, head_table, model_view, mtx2df, query_view,
+    translation_maps, visualize_layer,
+)
 from .lab.beam_search import beam_trace, draw_beam, exact_search
-from .lab.one_token import TokenTrace, record_modules, stages_chart, token_chart, token_tables, top_tokens, trace_token
-from .lab.interop import config_of, from_ctranslate2, from_marian, from_torch, to_marian, to_torch
+from annotated_transformer.lab.one_token import (
+    TokenTrace, record_modules, stages_chart, token_chart, token_tables, top_tokens, trace_token,
+)
+from annotated_transformer.lab.interop import (
+    config_of, from_ctranslate2, from_marian, from_torch, to_marian, to_torch,
+)
 from .lab.experiments import ablate, over_seeds, quality_grid
 
 # %% ../nbs/99_all.ipynb #d65d9fad
