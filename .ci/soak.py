@@ -514,7 +514,7 @@ def commands(n, seed, work):
         for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
         held.enter_context(patch.object(benchmarks, 'steps_benchmark', reached))
         held.enter_context(patch.object(script, 'merge', merged))
-        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
+        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None, engine='fast': pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
         held.callback(torch.set_num_threads, 1) # at-bench takes a number of threads
         return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
 

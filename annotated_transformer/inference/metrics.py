@@ -23,20 +23,31 @@ import torch
 from fastcore.script import call_parse
 from torch import Tensor, nn
 
+from annotated_transformer.inference.evaluation import (
+    Scores,
+    corpus_bleu,
+    matched_texts,
+    moses_tokenizer,
+    paired_bootstrap,
+    score,
+)
+from annotated_transformer.train.command_line import (
+    check_ranking,
+    check_record,
+    command_line,
+    plain_errors,
+)
+
 from ..checks import check_choice, check_number, short_repr
 from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus, pairs_digest
 from ..data.text import PAD, UNK
-from .commands import load_models
-from .decoding import score_targets
-from .evaluation import (
-    Scores, corpus_bleu, matched_texts, moses_tokenizer, paired_bootstrap, score)
-from .translator import Translator, check_single
 from ..train.checkpoints import to_strict_json
-from ..train.command_line import (check_ranking, check_record, command_line,
-                                                      plain_errors)
 from ..train.recipes import check_pairs
 from ..transformer import Batch
+from .commands import load_models
+from .decoding import score_targets
+from .translator import Translator, check_single
 
 # %% ../../nbs/46_metrics.ipynb #3baee3b1
 @dataclass(frozen=True)
