@@ -10,7 +10,6 @@ __all__ = ['Metric', 'library_metrics', 'edit_distance', 'word_error_rate', 'cha
            'write_record']
 
 # %% ../../nbs/46_metrics.ipynb #8bbe366f
-import json
 import math
 import re
 from collections.abc import Iterable, Sequence

@@ -13,13 +13,20 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
+from annotated_transformer.train.checkpoints import (
+    atomic_folder,
+    check_manifest,
+    check_replaceable,
+    load_weights,
+    read_manifest,
+    save_weights,
+    to_strict_json,
+)
+
 from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, upgrade_settings
 from ..data.bpe import load_tokenizer
 from ..data.text import vocabulary_digest
-from annotated_transformer.train.checkpoints import (
-    atomic_folder, check_manifest, check_replaceable, load_weights, read_manifest, save_weights,
-    to_strict_json)
 from ..train.hardware import memory_error
 from ..transformer import make_model
 

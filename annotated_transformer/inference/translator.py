@@ -21,6 +21,20 @@ import torch
 from fastcore.basics import patch
 from torch import nn
 
+from annotated_transformer.inference.decoding import (
+    SamplingOptions,
+    greedy_search,
+    sample_decode,
+    score_targets,
+)
+from annotated_transformer.train.recipes import (
+    check_pairs,
+    checked_pairs,
+    stored_batches,
+    train_tokenizers,
+    training_batches,
+)
+
 from ..checks import check_choice, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
@@ -28,21 +42,17 @@ from ..data.corpora import pairs_digest
 from ..data.text import BOS, EOS, PAD, vocabulary_digest
 from ..engine.fast import accelerate, pack, plain, shared_copy
 from ..engine.parallel import check_num_workers, worker_pool
-from .decoding import (
-    SamplingOptions, greedy_search, sample_decode, score_targets)
-from .evaluation import Scores
-from .evaluation import score as score_outputs
-from .model_folder import load_model_folder, save_model_folder
-from .beam import SearchOptions, beam_search, mbr_rerank
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
-from ..train.recipes import (
-    check_pairs, checked_pairs, stored_batches, train_tokenizers, training_batches)
 from ..train.runs import RunOptions
 from ..train.training import fit as fit_model
 from ..train.training import nll
 from ..transformer import POSITIONS, make_model, padding_mask, recorders
+from .beam import SearchOptions, beam_search, mbr_rerank
+from .evaluation import Scores
+from .evaluation import score as score_outputs
+from .model_folder import load_model_folder, save_model_folder
 
 # %% ../../nbs/43_translator.ipynb #5459deb5
 class Translator:

@@ -238,7 +238,7 @@ def quality_grid(
     for name, pairs in splits.items():
         sources, references = zip(*check_pairs(pairs, name))
         for how in searches:
-            def translate(one, *others):
+            def translate(one, *others, how=how, sources=sources):
                 options = dict(length_penalty=length_penalty, ensemble=others, **how)
                 return list(one.translate(sources, **options))
             outputs = [translate(one) for one in translators]

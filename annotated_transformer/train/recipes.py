@@ -13,13 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
+from annotated_transformer.data.shards import (
+    ShardedBatches,
+    check_free,
+    read_note,
+    store_pairs,
+    stream_ids,
+)
+
 from ..checks import check_choice, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, languages, pairs_digest
-from ..data.shards import (
-    ShardedBatches, check_free, read_note, store_pairs, stream_ids)
 from ..data.text import WordTokenizer
 
 # %% ../../nbs/36_recipes.ipynb #f8889570

@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
@@ -52,9 +52,6 @@ from ..engine.losses import CrossEntropyCompute, RDropLoss
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
 from .optimizers import make_optimizer, make_schedule, scheduler
-
-# %% ../../nbs/34_training.ipynb #482849ad
-from .hardware import hardware  # for lab.engines
 
 # %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
