@@ -22,8 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ..checks import check_number
-
 # %% ../../nbs/20_text.ipynb #889b9cca
 SPECIALS = ["<s>", "</s>", "<blank>", "<unk>"]
 BOS, EOS, PAD, UNK = range(len(SPECIALS))
@@ -341,7 +339,7 @@ def ngrams(
     n:int,           # Size
 )->Counter:          # N-gram -> count
     "Count the n-grams of a sequence."
-    check_number("n", n, 1, whole=True)
+    if n < 1: raise ValueError(f"n={n!r} is out of range: give a whole number of 1 or more.")
     return Counter(zip(*(tokens[i:] for i in range(n))))
 
 # %% ../../nbs/20_text.ipynb #4b56be3f

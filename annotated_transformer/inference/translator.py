@@ -46,12 +46,10 @@ from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
 from ..train.runs import RunOptions
-from ..train.training import fit as fit_model
-from ..train.training import nll
+from ..train.training import fit as fit_model, nll
 from ..transformer import POSITIONS, make_model, padding_mask, recorders
 from .beam import SearchOptions, beam_search, mbr_rerank
-from .evaluation import Scores
-from .evaluation import score as score_outputs
+from .evaluation import Scores, score as score_outputs
 from .model_folder import load_model_folder, save_model_folder
 
 # %% ../../nbs/43_translator.ipynb #5459deb5

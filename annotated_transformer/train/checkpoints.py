@@ -90,7 +90,6 @@ def save_tensors(tensors, path, header=None):
     os.umask(mask)
     os.chmod(path, 0o666 & ~mask) # the library makes it readable for its owner only
 
-# %% ../../nbs/31_checkpoints.ipynb #a519f684
 def load_weights(
     model:nn.Module, # Model of the same architecture; its weights are replaced
     path,            # A `.safetensors` file
@@ -351,7 +350,6 @@ def save_checkpoint(
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 
-# %% ../../nbs/31_checkpoints.ipynb #cba09982
 def check_checkpoint(
     folder, # A folder that `save_checkpoint` wrote
 )->Path:    # Its present place, see `resolve_backup`
