@@ -58,7 +58,6 @@ def check_fit(
         if p.is_floating_point() != other.is_floating_point():
             raise ValueError(f"{what} has {name} of type {other.dtype}, the model {p.dtype}: {fix}")
 
-# %% ../../nbs/31_checkpoints.ipynb #f6b070b9
 def save_weights(
     model:nn.Module,  # Model; tied weights are written once
     path,             # A `.safetensors` file
