@@ -5,7 +5,7 @@
     python .ci/soak.py crash              # a training ended at every one of its file-system calls
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
     python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
-    python .ci/soak.py store --n 5000000  # at-train --store with as many pairs: its memory, beside that with 100,000
+    python .ci/soak.py store --n 5000000  # at-train --cache_dir with as many pairs: its memory, beside that with 100,000
     python .ci/soak.py start --n 5000000  # how soon such a training begins, once the store is there
     python .ci/soak.py shards --n 500000  # the same in small, without texts and models
     python .ci/soak.py race               # two processes with one thread each beside one with two
@@ -337,7 +337,7 @@ def to_be_stored(n, seed, work):
 def followed(data, store, out, work, epochs):
     "So many epochs of at-train from a store, or with none the first 5 seconds of one: seconds to the first save, after five updates, and to the end; memory while it trains, and at its highest"
     how = 'N=1 d_model=16 d_ff=32 h=2 max_tokens=20000 warmup_steps=100 average_checkpoints=1 save_every=5 precision=fp32'
-    command = [Path(sys.executable).parent/'at-train', '--data', data, '--store', store, '--out', out, '--epochs', epochs or 1, '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
+    command = [Path(sys.executable).parent/'at-train', '--data', data, '--cache_dir', store, '--out', out, '--epochs', epochs or 1, '--vocab', '1000', '--show', '0', '--device', 'cpu', '--set', how]
     began, first, held, training, asked = time.time(), None, [], out.with_name(f'{out.name}-training'), False
     said = tempfile.TemporaryFile('w+')
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=said, text=True, env=os.environ | dict(HF_DATASETS_CACHE=str(work/'cache'), HF_DATASETS_DISABLE_PROGRESS_BARS='1'))
@@ -349,7 +349,7 @@ def followed(data, store, out, work, epochs):
         if first and not (epochs or asked) and time.time() - began > first + 5: process.terminate(); asked = True # one signal: a second would end it at once
         time.sleep(.02)
     said.seek(0)
-    if process.returncode != (143 if asked else 0) or not held: sys.exit(f'at-train --store ended with {process.returncode}: {said.read()[-2000:]}')
+    if process.returncode != (143 if asked else 0) or not held: sys.exit(f'at-train --cache_dir ended with {process.returncode}: {said.read()[-2000:]}')
     settled = held[len(held) // 4:]
     return dict(first_save_s=round(first, 2), seconds=round(time.time() - began), memory_kB=round(statistics.median(settled)), memory_span_kB=[min(settled), max(settled)], highest_kB=highest)
 
@@ -386,7 +386,7 @@ def walk_through(n, seed, folder, shard):
             for i in range(0, len(sizes), 2): yield ids[ends[i]:ends[i + 1]], ids[ends[i + 1]:ends[i + 2]]
     pairs = store_pairs(made_up(), fresh(folder), [n, seed], shard, progress=False)
     memory = [anonymous() for _ in ShardedBatches(pairs, 2_000, 0).epoch()]
-    return dict(pairs=n, shards=len(pairs.compared), store_kB=sum(p.stat().st_size for p in folder.iterdir()) // 1000, memory_kB=statistics.median(memory[len(memory) // 4:]))
+    return dict(pairs=n, shards=len(pairs.checked), store_kB=sum(p.stat().st_size for p in folder.iterdir()) // 1000, memory_kB=statistics.median(memory[len(memory) // 4:]))
 
 def shards(n, seed, work, minutes):
     "The same in small, without texts and models: n pairs in twenty shards, beside two of those shards; what a store has more may not be in memory"
@@ -486,7 +486,7 @@ def commands(n, seed, work):
     def merged(*dicts): parsed.append(kept(*dicts)); return parsed[-1]
     functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': metrics.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
     takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
-    where = [(cli, 'load_parts'), (metrics, 'hearing'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
+    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
     fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
     def check(name, options, words, well_meant, typed):
@@ -512,9 +512,9 @@ def commands(n, seed, work):
     os.chdir(fresh(work/'here'))
     with contextlib.ExitStack() as held:
         for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
-        held.enter_context(patch.dict(benchmarks.PARTS, dict.fromkeys(benchmarks.PARTS, reached)))
+        held.enter_context(patch.object(benchmarks, 'steps_benchmark', reached))
         held.enter_context(patch.object(script, 'merge', merged))
-        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None: pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
+        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None, engine='fast': pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
         held.callback(torch.set_num_threads, 1) # at-bench takes a number of threads
         return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
 

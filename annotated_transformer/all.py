@@ -96,6 +96,6 @@ from annotated_transformer.lab.interop import (
 )
 from .lab.experiments import ablate, over_seeds, quality_grid
 
-# %% ../nbs/99_all.ipynb #d65d9fad
+# %% ../nbs/99_all.ipynb #5708f055
 __all__ = sorted(name for name, value in globals().items()
-                 if not name.startswith("_") and not hasattr(value, "__path__") and name != "annotated_transformer")
+                 if not name.startswith("_") and not hasattr(value, "__path__"))

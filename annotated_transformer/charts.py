@@ -35,7 +35,9 @@ LOOK = dict(
 
 def _altair():
     "Import Altair and pandas at the first chart."
-    try: import altair, pandas  # noqa: F401
+    try:
+        import altair  # noqa: F401
+        import pandas  # noqa: F401
     except ImportError:
         raise ImportError("Charts need Altair and pandas: "
                           "run `pip install altair pandas`.") from None

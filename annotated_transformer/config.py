@@ -118,9 +118,9 @@ class TrainingConfig:
 
     def _least(self):
         "Smallest accepted values of the whole numbers."
-        ones = "epochs", "max_tokens", "accum_iter", "warmup_steps", "average_checkpoints", "max_len"
-        zeros = "average_every", "save_every", "keep_best"
-        return dict.fromkeys(ones, 1) | dict.fromkeys(zeros, 0) | dict(keep_last=2)
+        ones = "epochs max_tokens accum_iter warmup_steps average_checkpoints max_len"
+        zeros = "average_every save_every keep_best"
+        return dict.fromkeys(ones.split(), 1) | dict.fromkeys(zeros.split(), 0) | dict(keep_last=2)
 
     def _check_combinations(self):
         "Raise if two settings exclude each other."

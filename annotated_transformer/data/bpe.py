@@ -15,9 +15,17 @@ from itertools import chain, count, pairwise
 
 from fastcore.basics import patch
 
+from annotated_transformer.data.text import (
+    SPECIALS,
+    TextTokenizer,
+    WordTokenizer,
+    check_row,
+    check_strings,
+    clean_text,
+    read_tokenizer,
+)
+
 from ..checks import check_number
-from .text import (
-    SPECIALS, TextTokenizer, WordTokenizer, check_row, check_strings, clean_text, read_tokenizer)
 
 # %% ../../nbs/21_bpe.ipynb #3b8bd79b
 def merge_pair(

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_LINE', 'clean_text', 'check_strings', 'check_row', 'spacy_tokenizer',
            'wordlevel_tokenizer', 'word_splitter', 'detokenize', 'Vocab', 'build_vocab_from_iterator', 'as_vocab',
-           'TextTokenizer', 'vocabulary_digest', 'read_tokenizer', 'WordTokenizer', 'decode_lines', 'read_lines',
-           'languages']
+           'TextTokenizer', 'vocabulary_digest', 'read_tokenizer', 'WordTokenizer', 'ngrams', 'decode_lines',
+           'read_lines', 'languages']
 
 # %% ../../nbs/20_text.ipynb #86e0cfa7
 import codecs
@@ -19,7 +19,7 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 # %% ../../nbs/20_text.ipynb #889b9cca
@@ -68,7 +68,8 @@ def spacy_tokenizer(
     lang:str,                  # Language code of spaCy, such as "de" or "en"
 )->Callable[[str], list[str]]: # Function from a text to its words
     "Split words by the rules of spaCy's blank pipeline."
-    try: import spacy
+    try:
+        import spacy
     except ImportError:
         raise ImportError('spaCy is missing: run `pip install spacy`, or use '
                           'lang="wordlevel".') from None
@@ -331,6 +332,15 @@ class WordTokenizer(TextTokenizer):
         vocab = build_vocab_from_iterator(sentences, min_freq, SPECIALS, max_tokens=max_tokens)
         if len(vocab) > len(SPECIALS): return cls(split, vocab, lang)
         raise ValueError(f"texts hold no word that occurs min_freq={min_freq} times.")
+
+# %% ../../nbs/20_text.ipynb #ng000002
+def ngrams(
+    tokens:Sequence, # Ids or words
+    n:int,           # Size
+)->Counter:          # N-gram -> count
+    "Count the n-grams of a sequence."
+    if n < 1: raise ValueError(f"n={n!r} is out of range: give a whole number of 1 or more.")
+    return Counter(zip(*(tokens[i:] for i in range(n))))
 
 # %% ../../nbs/20_text.ipynb #4b56be3f
 MAX_LINE = 1_000_000 # bytes

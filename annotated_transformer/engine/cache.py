@@ -15,10 +15,21 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from annotated_transformer.transformer import (
+    Decoder,
+    DecoderLayer,
+    Embeddings,
+    EncoderDecoder,
+    LearnedPositions,
+    MultiHeadedAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    SublayerConnection,
+    recorders,
+    subsequent_mask,
+)
+
 from .fast import FastAttention, merge_linears
-from ..transformer import (
-    Decoder, DecoderLayer, Embeddings, EncoderDecoder, LearnedPositions, MultiHeadedAttention,
-    PositionalEncoding, PositionwiseFeedForward, SublayerConnection, recorders, subsequent_mask)
 
 # %% ../../nbs/16_cache.ipynb #9734a67d
 class KVCache:

@@ -59,13 +59,19 @@ def packed_projection(
     return F.linear(x, *concatenated(linears)).split([m.out_features for m in linears], -1)
 
 # %% ../../nbs/15_fast.ipynb #aedc6967
-class SeparateLinears(nn.ModuleList):
+class SeparateLinears(nn.Module):
     "Linear layers of other classes, applied one by one."
+    def __init__(self,
+        linears, # The layers
+    ):
+        super().__init__()
+        self.linears = nn.ModuleList(linears)
+
     def forward(self,
         x:Tensor, # `(..., D)`
     )->Tensor:    # Their outputs, concatenated
         "Apply each layer."
-        return torch.cat([m(x) for m in self], -1)
+        return torch.cat([m(x) for m in self.linears], -1)
 
 def merge_linears(
     *linears:nn.Linear, # Layers of one input width

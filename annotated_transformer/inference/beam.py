@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'pick', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'replay_best', 'beam_step', 'continuations',
-           'close_full', 'surviving_rows', 'ngrams', 'mbr_rerank']
+           'close_full', 'surviving_rows', 'mbr_rerank']
 
 # %% ../../nbs/41_beam.ipynb #9175251a
 import math
@@ -17,10 +17,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from annotated_transformer.inference.decoding import (
+    check_end,
+    check_models,
+    check_source,
+    evaluating,
+    replay_recorded,
+    top_n,
+)
+
 from ..checks import check_number
+from ..data.text import ngrams
 from ..engine.cache import IncrementalDecoder
-from .decoding import (
-    check_end, check_models, check_source, evaluating, replay_recorded, top_n)
 from ..transformer import recorders
 
 # %% ../../nbs/41_beam.ipynb #9047bbb2
@@ -266,14 +274,6 @@ def surviving_rows(parent, stay, k):
     return (parent + first)[stay].flatten(), None if stay.all() else stay.nonzero()[:, 0]
 
 # %% ../../nbs/41_beam.ipynb #7c813760
-def ngrams(
-    tokens:Sequence, # Ids or words
-    n:int,           # Size
-)->Counter:          # N-gram -> count
-    "Count the n-grams of a sequence."
-    check_number("n", n, 1, whole=True)
-    return Counter(zip(*(tokens[i:] for i in range(n))))
-
 def mbr_rerank(
     hypotheses:list[Hypothesis], # Of one sentence
     longest:int=4,               # Size of the longest n-grams

@@ -25,17 +25,23 @@ import torch
 from fastcore import script
 from fastcore.script import call_parse
 
+from annotated_transformer.train.command_line import (
+    check_ranking,
+    command_line,
+    one_line,
+    plain_errors,
+    recipe,
+)
+
 from ..checks import check_choice, check_number
 from ..data.corpora import load_corpus
-from .model_folder import check_place
-from .translator import Translator, check_outputs
 from ..train.checkpoints import checkpoints, epoch_folders
-from ..train.command_line import (check_ranking, command_line, one_line,
-                                                      plain_errors, recipe)
 from ..train.distributed import ProcessContext, int_of, join_processes
 from ..train.hardware import hardware
 from ..train.monitoring import Speed, all_of, headline, tensorboard
 from ..train.runs import has_checkpoint, lock_folder, remove_folder, run_folder
+from .model_folder import check_place
+from .translator import Translator, check_outputs
 
 # %% ../../nbs/45_commands.ipynb #06e0fd57
 def load_parts(

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_ids, check_mask, check_number
-from ..transformer import recorders, subsequent_mask, target_mask
 from ..engine.cache import IncrementalDecoder, combine_logits
+from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/40_decoding.ipynb #70ee4c5e
 @contextmanager

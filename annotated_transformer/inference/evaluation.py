@@ -17,7 +17,7 @@ from importlib.metadata import version
 from statistics import mean, stdev
 
 from ..checks import check_choice, check_number
-from .beam import ngrams
+from ..data.text import ngrams
 
 # %% ../../nbs/42_evaluation.ipynb #fe3fa50a
 def bleu_counts(
@@ -165,7 +165,8 @@ def moses_tokenizer(
     lang:str, # Language code such as "en"
 ):            # -> `MosesTokenizer` of sacremoses
     "Return the Moses tokenizer of a language; raise if there are no rules for it."
-    try: from sacremoses import MosesTokenizer
+    try:
+        from sacremoses import MosesTokenizer
     except ImportError:
         text = "BLEU of Moses tokens needs sacremoses: run `pip install sacremoses`."
         raise ImportError(text) from None

@@ -18,13 +18,18 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from annotated_transformer.transformer import (
+    LearnedPositions,
+    PositionalEncoding,
+    padding_mask,
+    sinusoids,
+)
+
 from ..checks import check_choice, check_number
 from ..data.text import PAD, SPECIALS
 from ..engine.cache import can_cache
-from .model_folder import check_place, save_tokenizers
 from ..train.checkpoints import atomic_folder
-from ..transformer import (
-    LearnedPositions, PositionalEncoding, padding_mask, sinusoids)
+from .model_folder import check_place, save_tokenizers
 
 # %% ../../nbs/44_export.ipynb #d5dc7ebf
 def sublayers(

@@ -10,7 +10,6 @@ __all__ = ['Metric', 'library_metrics', 'edit_distance', 'word_error_rate', 'cha
            'write_record']
 
 # %% ../../nbs/46_metrics.ipynb #8bbe366f
-import json
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -23,20 +22,31 @@ import torch
 from fastcore.script import call_parse
 from torch import Tensor, nn
 
+from annotated_transformer.inference.evaluation import (
+    Scores,
+    corpus_bleu,
+    matched_texts,
+    moses_tokenizer,
+    paired_bootstrap,
+    score,
+)
+from annotated_transformer.train.command_line import (
+    check_ranking,
+    check_record,
+    command_line,
+    plain_errors,
+)
+
 from ..checks import check_choice, check_number, short_repr
 from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus, pairs_digest
 from ..data.text import PAD, UNK
-from .commands import load_models
-from .decoding import score_targets
-from .evaluation import (
-    Scores, corpus_bleu, matched_texts, moses_tokenizer, paired_bootstrap, score)
-from .translator import Translator, check_single
 from ..train.checkpoints import to_strict_json
-from ..train.command_line import (check_ranking, check_record, command_line,
-                                                      plain_errors)
 from ..train.recipes import check_pairs
 from ..transformer import Batch
+from .commands import load_models
+from .decoding import score_targets
+from .translator import Translator, check_single
 
 # %% ../../nbs/46_metrics.ipynb #3baee3b1
 @dataclass(frozen=True)
@@ -326,7 +336,7 @@ def compare_reports(
     comparison = paired_bootstrap(*outputs[::-1], references, form=form)
     return dict(figures=side_by_side(*reports[::-1]), comparison=comparison)
 
-# %% ../../nbs/46_metrics.ipynb #e14b486c
+# %% ../../nbs/46_metrics.ipynb #b6484f46
 @call_parse
 def evaluate(
     model:str="pocket",    # Model folder, or pocket (built in); several with commas: an ensemble
@@ -369,9 +379,11 @@ def free_name(
     name:str, # File name
 )->Path:      # The name, or the first of name-2, name-3, … that is free
     "Find a free file name."
-    path = Path(name)
-    later = (path.with_stem(f"{path.stem}-{n}") for n in range(2, 100_000))
-    return next(p for p in (path, *later) if not p.exists())
+    path, n = Path(name), 1
+    while path.exists():
+        n += 1
+        path = Path(name).with_stem(f"{Path(name).stem}-{n}")
+    return path
 
 def write_record(
     path:str,    # JSON file, new or an earlier record

@@ -6,22 +6,27 @@
 __all__ = ['SAVED', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'save_model_folder',
            'read_config', 'load_model_folder', 'load_model', 'least_weights']
 
-# %% ../../nbs/39_model_folder.ipynb #6da8c9de
+# %% ../../nbs/39_model_folder.ipynb #5e618472
 import json
 import os
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
-from torch import nn
+from annotated_transformer.train.checkpoints import (
+    atomic_folder,
+    check_manifest,
+    check_replaceable,
+    load_weights,
+    read_manifest,
+    save_weights,
+    to_strict_json,
+)
 
 from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, upgrade_settings
 from ..data.bpe import load_tokenizer
 from ..data.text import vocabulary_digest
-from annotated_transformer.train.checkpoints import (
-    atomic_folder, check_manifest, check_replaceable, load_weights, read_manifest, save_weights,
-    to_strict_json)
 from ..train.hardware import memory_error
 from ..transformer import make_model
 

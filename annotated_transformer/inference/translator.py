@@ -6,12 +6,12 @@
 __all__ = ['Translator', 'Candidate', 'plan_batches', 'max_positions', 'check_options', 'search_options', 'check_single',
            'check_outputs', 'check_configs']
 
-# %% ../../nbs/43_translator.ipynb #6cde1981
+# %% ../../nbs/43_translator.ipynb #15de1261
 import copy
 import math
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import chain, islice
@@ -21,6 +21,20 @@ import torch
 from fastcore.basics import patch
 from torch import nn
 
+from annotated_transformer.inference.decoding import (
+    SamplingOptions,
+    greedy_search,
+    sample_decode,
+    score_targets,
+)
+from annotated_transformer.train.recipes import (
+    check_pairs,
+    checked_pairs,
+    stored_batches,
+    train_tokenizers,
+    training_batches,
+)
+
 from ..checks import check_choice, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
@@ -28,20 +42,15 @@ from ..data.corpora import pairs_digest
 from ..data.text import BOS, EOS, PAD, vocabulary_digest
 from ..engine.fast import accelerate, pack, plain, shared_copy
 from ..engine.parallel import check_num_workers, worker_pool
-from .decoding import (
-    SamplingOptions, greedy_search, sample_decode, score_targets)
-from .evaluation import Scores, score
-from .model_folder import load_model_folder, save_model_folder
-from .beam import SearchOptions, beam_search, mbr_rerank
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
-from ..train.recipes import (
-    check_pairs, checked_pairs, stored_batches, train_tokenizers, training_batches)
 from ..train.runs import RunOptions
-from ..train.training import fit as fit_model
-from ..train.training import nll
+from ..train.training import fit as fit_model, nll
 from ..transformer import POSITIONS, make_model, padding_mask, recorders
+from .beam import SearchOptions, beam_search, mbr_rerank
+from .evaluation import Scores, score as score_outputs
+from .model_folder import load_model_folder, save_model_folder
 
 # %% ../../nbs/43_translator.ipynb #5459deb5
 class Translator:
@@ -265,7 +274,7 @@ def sample(self:Translator,
     sampled = (candidates[0].text for candidates in found)
     return next(sampled) if isinstance(texts, str) else sampled
 
-# %% ../../nbs/43_translator.ipynb #dbdf83c2
+# %% ../../nbs/43_translator.ipynb #19a9eb44
 @patch
 def evaluate(self:Translator,
     pairs:Iterable[tuple[str, str]], # Sources with their references
@@ -276,7 +285,7 @@ def evaluate(self:Translator,
     check_single(how)
     pairs = check_pairs(pairs)
     outputs = list(self.translate((s for s, _ in pairs), **how))
-    return score(outputs, [reference for _, reference in pairs], lowercase)
+    return score_outputs(outputs, [reference for _, reference in pairs], lowercase)
 
 def check_single(
     how:dict, # Arguments of `translate`

@@ -13,12 +13,18 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from annotated_transformer.inference.beam import (
+    Hypothesis,
+    SearchOptions,
+    beam_search,
+    check_limits,
+    length_normalizer,
+)
+
 from ..charts import MAX_MARKS, Figure
 from ..checks import check_ids, check_number
 from ..engine.cache import IncrementalDecoder
 from ..inference.decoding import check_end, evaluating
-from ..inference.beam import (
-    Hypothesis, SearchOptions, beam_search, check_limits, length_normalizer)
 
 # %% ../../nbs/53_beam_search.ipynb #42fd10a7
 def beam_trace(

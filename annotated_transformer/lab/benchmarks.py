@@ -24,6 +24,18 @@ import torch.nn.functional as F
 from fastcore.script import call_parse
 from torch import nn
 
+from annotated_transformer.transformer import (
+    Batch,
+    DummyScheduler,
+    EncoderDecoder,
+    LabelSmoothing,
+    MultiHeadedAttention,
+    PositionwiseFeedForward,
+    SimpleLossCompute,
+    make_model,
+    run_epoch,
+)
+
 from ..checks import check_choice, check_number
 from ..config import TransformerConfig, preset
 from ..data.batching import TokenBatches, to_device
@@ -34,9 +46,6 @@ from ..train.command_line import check_record, command_line, plain_errors
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
-from ..transformer import (
-    Batch, DummyScheduler, EncoderDecoder, LabelSmoothing, MultiHeadedAttention,
-    PositionwiseFeedForward, SimpleLossCompute, make_model, run_epoch)
 
 # %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
 class Workload(NamedTuple):

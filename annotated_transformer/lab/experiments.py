@@ -17,16 +17,25 @@ from statistics import mean, stdev
 
 from fastcore.script import call_parse
 
+from annotated_transformer.inference.evaluation import (
+    bleu_forms,
+    bootstrap_interval,
+    paired_bootstrap,
+    score,
+)
+from annotated_transformer.train.command_line import (
+    check_record,
+    command_line,
+    plain_errors,
+    recipe,
+)
+
 from ..checks import check_choice, check_number
 from ..config import TrainingConfig, TransformerConfig, upgrade_settings
 from ..data.corpora import load_corpus, pairs_digest
 from ..inference.commands import load_models
-from ..inference.evaluation import (
-    bleu_forms, bootstrap_interval, paired_bootstrap, score)
 from ..inference.metrics import language_pair
 from ..inference.translator import Translator
-from ..train.command_line import (check_record, command_line, plain_errors,
-                                                      recipe)
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
 from ..train.recipes import check_pairs
@@ -229,7 +238,7 @@ def quality_grid(
     for name, pairs in splits.items():
         sources, references = zip(*check_pairs(pairs, name))
         for how in searches:
-            def translate(one, *others):
+            def translate(one, *others, how=how, sources=sources):
                 options = dict(length_penalty=length_penalty, ensemble=others, **how)
                 return list(one.translate(sources, **options))
             outputs = [translate(one) for one in translators]

@@ -17,15 +17,30 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from annotated_transformer.transformer import (
+    POSITIONS,
+    Decoder,
+    DecoderLayer,
+    Embeddings,
+    Encoder,
+    EncoderDecoder,
+    EncoderLayer,
+    Generator,
+    LayerNorm,
+    LearnedPositions,
+    MultiHeadedAttention,
+    PositionalEncoding,
+    PositionwiseFeedForward,
+    SublayerConnection,
+    make_model,
+    sinusoids,
+)
+
 from ..checks import check_number, short_repr
 from ..config import TransformerConfig
 from ..data.text import BOS, EOS, PAD
 from ..engine.fast import plain, shared_copy
 from ..inference.export import sublayers
-from ..transformer import (
-    POSITIONS, Decoder, DecoderLayer, Embeddings, Encoder, EncoderDecoder, EncoderLayer, Generator,
-    LayerNorm, LearnedPositions, MultiHeadedAttention, PositionalEncoding, PositionwiseFeedForward,
-    SublayerConnection, make_model, sinusoids)
 
 # %% ../../nbs/93_interop.ipynb #6d9efd54
 _CLASSES = (

@@ -20,8 +20,7 @@ from ..checks import check_choice, check_number
 from ..data.text import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
 from ..inference.translator import Translator
-from ..transformer import (
-    padding_mask, record_attention, subsequent_mask)
+from ..transformer import padding_mask, record_attention, subsequent_mask
 
 # %% ../../nbs/54_one_token.ipynb #ffa34bf1
 @contextmanager
@@ -144,7 +143,7 @@ def trace_token(
     check_number("layer", layer, -N, N - 1, whole=True)
     return _token_trace(translator, recorded, step, layer % N)
 
-# %% ../../nbs/54_one_token.ipynb #76a6fa5a
+# %% ../../nbs/54_one_token.ipynb #1ae65bc6
 def top_tokens(
     logp:Tensor,         # Log-probabilities `(V,)`
     names:Sequence[str], # Text of each id
@@ -158,7 +157,7 @@ def top_tokens(
     return dict(token=[names[i] for i in ids.tolist()],
                 probability=[round(p, 3) for p in probability.tolist()])
 
-# %% ../../nbs/54_one_token.ipynb #e44e39b7
+# %% ../../nbs/54_one_token.ipynb #95b39228
 def _traces(translator, texts):
     "Yield sentence number, step and the traces of all layers, for every token of the translations."
     if isinstance(texts, str) or not isinstance(texts, Sequence) or not texts:
@@ -204,7 +203,7 @@ def token_tables(
         raise ValueError(f"texts give {len(rows['heads']):,} rows, more than {MAX_MARKS:,}.")
     return {table: pd.DataFrame(more) for table, more in rows.items()}
 
-# %% ../../nbs/54_one_token.ipynb #78af9f58
+# %% ../../nbs/54_one_token.ipynb #2502d6ba
 def _at_step(table, layers=""):
     "A chart of the rows of the selected sentence and step."
     import altair as alt
@@ -222,8 +221,7 @@ def _tokens_panel(table, chosen, title, width):
     "The translation as cells that can be clicked."
     import altair as alt
     chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence")
-    axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
-    scale = alt.Scale(paddingInner=.04)
+    axis, scale = alt.Axis(labelAngle=0, ticks=False, domain=False), alt.Scale(paddingInner=.04)
     chart = chart.transform_joinaggregate(last="max(step)")
     chart = chart.encode(x=alt.X("step:O", title="step", axis=axis, scale=scale))
     opacity = alt.condition("datum.step == min(chosen.step[0], datum.last)",
@@ -247,7 +245,7 @@ def _controls(tokens, texts, layers, step):
                                  toggle=False, clear=False)
     return sentence, layer, chosen
 
-# %% ../../nbs/54_one_token.ipynb #97c6fb50
+# %% ../../nbs/54_one_token.ipynb #af0bf21a
 def _heads_panel(table, side, title):
     "Weights of all heads; masked keys are gray."
     import altair as alt
@@ -290,7 +288,7 @@ def token_chart(
     grid = alt.vconcat(top, alt.hconcat(*weights), _bars_panel(tables["best"]))
     return Figure(grid.add_params(sentence, layer))
 
-# %% ../../nbs/54_one_token.ipynb #b37a5f76
+# %% ../../nbs/54_one_token.ipynb #3bd53446
 def _attention_lines(trace, name, tokens, formulas):
     "Lines of one attention; the tokens head the scores."
     def line(stage, formula): return {f"{stage} = {formula}": trace[f"{name}.{stage}"][None]}
@@ -324,7 +322,6 @@ def _groups(trace, names, norm_first):
             "final": trace["final"][None], "": [names[i] for i in ids.tolist()],
             "logits, largest": logits[None], "probability": trace["logp"][ids].exp()[None]}}
 
-# %% ../../nbs/54_one_token.ipynb #c251e5be
 _DIGITS = string.ascii_letters + string.digits + "+-"
 
 def _encode(values):
@@ -377,7 +374,7 @@ def _strip_tables(translator, texts):
     if size > 150_000: raise ValueError(f"texts give {size:,} numbers, more than 150,000.")
     return pd.DataFrame(steps), pd.DataFrame(strips), list(titles.values())
 
-# %% ../../nbs/54_one_token.ipynb #2da896e8
+# %% ../../nbs/54_one_token.ipynb #24493bf4
 def _cells(strips):
     "One row per number: its place, its value, and its shade from -1 to 1."
     def digit(i):
@@ -397,7 +394,7 @@ def _cells(strips):
     text = "format(datum.value, '.' + max(0, datum.decimals) + 'f')"
     return cells.transform_calculate(
         strength="min(1, datum.share ? datum.value : sqrt(abs(datum.value) / 20))",
-        written=f"datum.code == 2047 ? '−∞' : {text}")
+        number_text=f"datum.code == 2047 ? '−∞' : {text}")
 
 def _strips_panel(strips, titles):
     "One line for each vector or head, and the tokens."
@@ -412,7 +409,7 @@ def _strips_panel(strips, titles):
     strips = _at_step(strips, " && (datum.layer == 0 || datum.layer == layer)")
     cells, tokens = _cells(strips), strips.transform_filter("datum.across == 0")
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
-            alt.Tooltip("written:N", title="value")]
+            alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
     sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
     scale = alt.Scale(domain=[0, 1], range=[.03, 1])
@@ -425,7 +422,7 @@ def _strips_panel(strips, titles):
     middle = "(datum.left + datum.right) / 2"
     wide = cells.transform_filter("datum.across <= 16 && windowSize()[0] > 0")
     wide = wide.transform_calculate(middle=middle)
-    place = dict(x=across("middle"), y=line, text="written:N", tooltip=tips)
+    place = dict(x=across("middle"), y=line, text="number_text:N", tooltip=tips)
     light = f"datum.strength > .6 && !({masked})"
     numbers = [wide.transform_filter(test).mark_text(fontSize=10, aria=False, **ink).encode(**place)
                for test, ink in ((f"!({light})", {}), (light, dict(color="white")))]
@@ -438,7 +435,6 @@ def _strips_panel(strips, titles):
     panel = alt.layer(rects, gray, *numbers, tokens)
     return panel.properties(width=512, height=14 * len(titles[0]), title="Values at this step")
 
-# %% ../../nbs/54_one_token.ipynb #d39f767e
 def stages_chart(
     translator:Translator, # Trained model and its tokenizers
     texts:Sequence[str],   # Sentences to choose from

@@ -58,7 +58,6 @@ def check_fit(
         if p.is_floating_point() != other.is_floating_point():
             raise ValueError(f"{what} has {name} of type {other.dtype}, the model {p.dtype}: {fix}")
 
-# %% ../../nbs/31_checkpoints.ipynb #f6b070b9
 def save_weights(
     model:nn.Module,  # Model; tied weights are written once
     path,             # A `.safetensors` file
@@ -90,7 +89,6 @@ def save_tensors(tensors, path, header=None):
     os.umask(mask)
     os.chmod(path, 0o666 & ~mask) # the library makes it readable for its owner only
 
-# %% ../../nbs/31_checkpoints.ipynb #a519f684
 def load_weights(
     model:nn.Module, # Model of the same architecture; its weights are replaced
     path,            # A `.safetensors` file
@@ -351,7 +349,6 @@ def save_checkpoint(
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 
-# %% ../../nbs/31_checkpoints.ipynb #cba09982
 def check_checkpoint(
     folder, # A folder that `save_checkpoint` wrote
 )->Path:    # Its present place, see `resolve_backup`

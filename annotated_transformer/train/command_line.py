@@ -6,7 +6,7 @@
 __all__ = ['USER_ERRORS', 'one_line', 'stoppable', 'plain_errors', 'read_settings', 'setting_hint', 'recipe', 'command_line',
            'check_record', 'check_ranking']
 
-# %% ../../nbs/37_command_line.ipynb #a9762a45
+# %% ../../nbs/37_command_line.ipynb #133c064a
 import json
 import os
 import shlex
@@ -25,7 +25,7 @@ from tempfile import TemporaryFile
 
 from fastcore import script
 
-from ..config import OLD_NAMES, TrainingConfig, TransformerConfig, preset
+from ..config import TrainingConfig, TransformerConfig, preset, upgrade_settings
 from .distributed import int_of
 from .recipes import RECIPES
 from .runs import Stopped
@@ -83,7 +83,7 @@ def plain_errors(
         print(interrupted, file=sys.stderr)
         raise SystemExit(128 + getattr(e, "signal", signal.SIGINT)) from None
 
-# %% ../../nbs/37_command_line.ipynb #59663b7d
+# %% ../../nbs/37_command_line.ipynb #b69daa56
 def read_settings(
     text:str|None, # Settings such as "max_grad_norm=1 schedule=cosine"; None: none
 )->dict:           # Values by field name
@@ -104,7 +104,8 @@ def setting_hint(
     known:set, # Names of all fields
 )->str:        # Hint for an error message, perhaps empty
     "Suggest the field of today for a name of version 0.1, or the most similar field."
-    near = OLD_NAMES.get(name) or get_close_matches(name, known, 1)
+    new = [one for one in upgrade_settings({name: None}) if one in known and one != "N_decoder"]
+    near = new or get_close_matches(name, known, 1)
     return f", did you mean {' and '.join(f'{one}=' for one in near)}" if near else ""
 
 # %% ../../nbs/37_command_line.ipynb #f1144e4e

@@ -197,7 +197,8 @@ def training_curve(
 # %% ../../nbs/35_monitoring.ipynb #c63b2a2d
 def notebook_display():
     "Return IPython's `display` in a notebook, else None."
-    try: from IPython import display, get_ipython
+    try:
+        from IPython import display, get_ipython
     except ImportError: return None
     return display.display if hasattr(get_ipython(), "kernel") else None
 
@@ -219,7 +220,8 @@ def tensorboard(
     folder:str|Path, # Folder of the event files, created with the first row
 )->Callable:         # For `fit(on_epoch=...)`
     "Return a callback that writes each row for TensorBoard."
-    try: from torch.utils.tensorboard import SummaryWriter
+    try:
+        from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise ImportError("TensorBoard is not installed: run `pip install tensorboard`, "
                           "or use log.csv, which has the same numbers.") from None

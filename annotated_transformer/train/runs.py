@@ -24,16 +24,28 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from annotated_transformer.train.checkpoints import (
+    atomic_folder,
+    check_checkpoint,
+    check_manifest,
+    checkpoints,
+    epoch_folders,
+    load_checkpoint,
+    load_weights,
+    read_state,
+    resolve_backup,
+    save_checkpoint,
+    save_weights,
+    unique_tensors,
+)
+
 from ..checks import check_choice, short_repr
 from ..config import TrainingConfig, upgrade_settings
 from ..data.batching import TokenBatches
-from .checkpoints import (
-    atomic_folder, check_checkpoint, check_manifest, checkpoints, epoch_folders, load_checkpoint,
-    load_weights, read_state, resolve_backup, save_checkpoint, save_weights, unique_tensors)
+from ..transformer import TrainState
 from .distributed import ProcessContext, Worker, wrap_model
 from .hardware import environment_info
 from .optimizers import make_optimizer
-from ..transformer import TrainState
 
 # %% ../../nbs/33_runs.ipynb #1ec7340c
 @dataclass(frozen=True)

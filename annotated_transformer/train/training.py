@@ -11,7 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
@@ -19,24 +19,39 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from annotated_transformer.train.distributed import (
+    ProcessContext,
+    current_context,
+    epoch_batches,
+    full_tensor,
+    int_of,
+    sync_gradients,
+    update_seed,
+)
+from annotated_transformer.train.hardware import (
+    autocast,
+    best_device,
+    memory_error,
+    move_model,
+    tune_allocator,
+)
+from annotated_transformer.train.runs import (
+    EpochProgress,
+    Run,
+    RunOptions,
+    Stopped,
+    run_folder,
+    stop_signals,
+)
+
 from ..checks import check_known, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.losses import CrossEntropyCompute, RDropLoss
-from .checkpoints import average_states
-from annotated_transformer.train.distributed import (
-    ProcessContext, current_context, epoch_batches, full_tensor, int_of, sync_gradients,
-    update_seed)
-from .hardware import (
-    autocast, best_device, memory_error, move_model, tune_allocator)
-from .optimizers import make_optimizer, make_schedule, scheduler
-from .runs import (
-    EpochProgress, Run, RunOptions, Stopped, run_folder, stop_signals)
 from ..transformer import Batch, TrainState, rate
-
-# %% ../../nbs/34_training.ipynb #482849ad
-from .hardware import hardware # for lab.engines
+from .checkpoints import average_states
+from .optimizers import make_optimizer, make_schedule, scheduler
 
 # %% ../../nbs/34_training.ipynb #44aec396
 def in_groups(
@@ -180,7 +195,7 @@ def nll(
     with autocast(device, precision): results = list(loop.run(move_batches(batches, device)))
     return sum(loss for loss, _ in results) / max(sum(tokens for _, tokens in results), 1)
 
-# %% ../../nbs/34_training.ipynb #93b8ce31
+# %% ../../nbs/34_training.ipynb #2486311c
 def seed_update(
     run:Run, # A training
 ):
@@ -200,7 +215,7 @@ def after_update(
     seconds:float,   # Time of the epoch so far
     signals=(),      # Signals received, see `stop_signals`
 ):
-    "Update the moving average, write due checkpoints, and stop if asked to."
+    "Update the moving average, save due checkpoints, and stop on a signal."
     config, step = run.config, run.state.step
     if run.mean: run.mean.update_parameters(run.model)
     if config.average_every and step % config.average_every == 0:
@@ -265,7 +280,7 @@ def validate(run, valid, device):
     loss = nll(model, batches, device, context=context, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
-# %% ../../nbs/34_training.ipynb #49c0304a
+# %% ../../nbs/34_training.ipynb #e00152c0
 def check_data(
     train,              # Training pairs
     valid,              # Validation pairs, or None
@@ -292,7 +307,8 @@ def check_data(
     if options.out is None and context.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
         raise ValueError("out=None keeps no checkpoint for a restarted process: "
                          "give out, or --max-restarts 0.")
-    context.assert_same("data or configuration", (config, train.fingerprint, (valid or train).fingerprint))
+    same = config, train.fingerprint, (valid or train).fingerprint
+    context.assert_same("data or configuration", same)
     return context
 
 # %% ../../nbs/34_training.ipynb #6a2e3909
