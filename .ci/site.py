@@ -14,7 +14,13 @@ from playwright.async_api import async_playwright
 SITE = Path(sys.argv[1])
 PICTURES = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 PAGES = sorted(p.name for p in SITE.glob('*.html') if p.name not in ('genindex.html', 'search.html'))
-WORDS = ['attention', 'softmax', 'label smoothing', 'beam', 'BLEU', 'sinusoid', 'residual', 'dropout', 'BPE', 'warm-up']
+SEARCHES = { # the page that teaches it comes first
+    'multi-head attention': ('transformer', 'attention'), 'causal mask': ('transformer', 'attention'),
+    'weight tying': ('transformer', 'architecture'), 'warmup': ('transformer', 'learning', 'optimizers'),
+    'label smoothing': ('transformer', 'learning', 'losses'), 'beam search': ('beam', 'beam_search'),
+    'positional encoding': ('transformer', 'positions'), 'layer normalization': ('transformer', 'normalization'),
+    'BLEU': ('evaluation', 'metrics'), 'checkpoint averaging': ('checkpoints',), 'teacher forcing': ('transformer',),
+    'KV cache': ('cache',)}
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
 SETTLED = '''async theme => {
     if (document.documentElement.dataset.theme !== theme) document.querySelectorAll("figure.chart .plot").forEach(p => p.replaceChildren());
@@ -77,16 +83,20 @@ async def look(browser, base, name, facts, faults):
 async def without_scripts(browser, base, faults):
     "Charts are pictures where scripts are off"
     page = await (context := await browser.new_context(java_script_enabled=False)).new_page()
-    await page.goto(base + 'embeddings.html')
+    await page.goto(base + 'positions.html')
     if not await page.locator('figure.chart img').count(): faults.append('no picture stands for a chart where scripts are off')
     await context.close()
 
 async def search(browser, base, faults):
-    for word in WORDS:
+    for word, teachers in SEARCHES.items():
         page = await watched(context := await browser.new_context(), base, faults)
         await page.goto(f'{base}search.html?q={word}', wait_until='domcontentloaded') # the excerpts below the hits load on
         try: await page.wait_for_selector('ul.search li a', timeout=30_000)
         except Exception: faults.append(f'search finds no {word!r}')
+        else:
+            await page.wait_for_function("document.querySelector('#search-progress') === null || !/Searching/.test(document.body.innerText)", timeout=30_000)
+            first = await page.locator('ul.search li a').first.get_attribute('href')
+            if Path(first.split('#')[0].split('?')[0]).stem not in teachers: faults.append(f'search for {word!r} finds {first} first')
         await context.close()
 
 async def first_paint(browser, base, faults):

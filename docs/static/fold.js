@@ -19,8 +19,9 @@ for (const input of document.querySelectorAll("div.cell.tag_fold-input > .cell_i
 
 const tests = document.querySelector("section#tests");
 if (tests) {
-  const cells = tests.querySelectorAll("div.cell").length;
-  folds.push(folded(cells === 1 ? "1 test" : `${cells} tests`, "fold-tests", [...tests.children].slice(1)));
+  const cells = tests.querySelectorAll("div.cell").length, content = [...tests.children].slice(1);
+  if (content.length) folds.push(folded(cells === 1 ? "1 test" : `${cells} tests`, "fold-tests", content));
+  else tests.hidden = true; // all of them are hidden cells
 }
 
 function show(open) { for (const fold of folds) fold.open = open; }
@@ -35,7 +36,8 @@ if (folds.length) {
     button.setAttribute("aria-pressed", stored.get());
   };
   button.addEventListener("click", () => { stored.set(!stored.get()); show(stored.get()); label(); });
-  (document.querySelector(".article-header-buttons") ?? document.querySelector(".bd-article")).prepend(button);
+  const wide = matchMedia("(min-width: 700px)").matches; // a phone's header has no room for it
+  (wide && document.querySelector(".article-header-buttons") || document.querySelector(".bd-article")).prepend(button);
   show(stored.get());
   label();
   reveal();
