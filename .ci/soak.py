@@ -486,7 +486,7 @@ def commands(n, seed, work):
     def merged(*dicts): parsed.append(kept(*dicts)); return parsed[-1]
     functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': metrics.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
     takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
-    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'race_apart'), (engines, 'twin_races'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
+    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'comparison'), (engines, 'pairwise_comparisons'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
     fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
     def check(name, options, words, well_meant, typed):
