@@ -11,6 +11,9 @@ COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{C
 def page(notebook): return re.sub(r'^\d+_', '', Path(notebook).stem) # the address that nbdev gives a notebook
 def slug(heading): return re.sub(r'\s+', '-', re.sub(r'[^\w\s.-]', '', heading).strip().lower()).lstrip('0123456789-._') # as Quarto's
 
+def callouts(text): # Quarto's boxes as MyST's
+    return re.sub(r'^::: *\{\.callout-(\w+)[^}]*\}\n(?:#+ (.*)\n)?([\s\S]*?)^:::$', lambda m: f':::{{admonition}} {m[2] or "Note"}\n:class: {m[1]}\n{m[3].strip()}\n:::', text, flags=re.M)
+
 def local(text, ending='ipynb'): # links between notebooks, and nbdev's to the published site, lead to the pages here
     text = re.sub(rf'\[(`[^`]+`)\]\({OURS}\w+\.html#(?:[\w.]+\.)?_[^)]*\)', r'\1', text) # private names have no anchor
     text = re.sub(rf'\[`([^`]+)`\]\({OURS}(\w+\.html)#([^)]+)\)', r'<a href="\2#api-\3"><code>\1</code></a>', text) # apart from headings of that name
@@ -34,7 +37,7 @@ def cells(nb): # each cell as Sphinx is to see it
         if c.cell_type == 'raw' or o.get('include') == 'false': continue
         if o.get('output') == 'asis':
             c = nbformat.v4.new_markdown_cell(signature('\n\n'.join(out.data[MD] for out in c.outputs), headings, 'code-summary' in after))
-        c.source = local(c.source) if c.cell_type == 'markdown' else re.sub(r'\A(#\|.*\n?)+', '', c.source).lstrip('\n')
+        c.source = callouts(local(c.source)) if c.cell_type == 'markdown' else re.sub(r'\A(#\|.*\n?)+', '', c.source).lstrip('\n')
         if c.cell_type == 'markdown': in_tests |= bool(re.search('^## Tests *$', c.source, re.M))
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):

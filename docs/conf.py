@@ -17,7 +17,7 @@ suppress_warnings = ['myst.header'] # show_doc writes ### under a title
 nb_execution_mode = 'off'
 nb_merge_streams = True
 nb_render_markdown_format = 'myst' # tables, as in the cells
-myst_enable_extensions = ['amsmath', 'dollarmath', 'attrs_inline', 'attrs_block']
+myst_enable_extensions = ['colon_fence', 'amsmath', 'dollarmath', 'attrs_inline', 'attrs_block']
 myst_heading_anchors = 4
 myst_heading_slug_func = 'bridge.slug'
 html_theme = 'sphinx_book_theme'
@@ -29,4 +29,5 @@ html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
 html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js')] # charts.js loads vega.js where there is a chart
 mathjax_path = 'tex-svg-full.js'
+html_search_scorer = 'scorer.js'
 html_copy_source = html_show_sourcelink = html_use_index = False

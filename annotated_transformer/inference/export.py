@@ -4,15 +4,17 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
-           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'check_installed', 'decode_layer',
-           'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
+           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'check_installed', 'read_ctranslate2',
+           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
 
 # %% ../../nbs/44_export.ipynb #800b635a
 import copy
 import logging
 import math
+import struct
 import warnings
 from importlib import import_module
+from math import prod
 from pathlib import Path
 
 import torch
@@ -142,6 +144,42 @@ def check_installed(*libraries):
     except ImportError:
         raise ImportError(f"{' and '.join(libraries)} cannot be imported: "
                           "pip install annotated_transformer[export].") from None
+
+# %% ../../nbs/44_export.ipynb #ctread02
+def read_ctranslate2(
+    folder:str|Path,  # Folder of a CTranslate2 model
+)->dict[str, Tensor]: # Variables of `model.bin` by name; aliases share one tensor
+    "Read the variables of a CTranslate2 model."
+    path = Path(folder)/"model.bin"
+    if not path.is_file(): raise FileNotFoundError(f"{path} does not exist.")
+    try: return _variables(bytearray(path.read_bytes()))
+    except (struct.error, LookupError, ValueError, RuntimeError) as e:
+        raise ValueError(f"{path} is not a CTranslate2 model of binary version 6: {e}.") from None
+
+def _variables(data):
+    "Parse a `model.bin`: header, variables, aliases."
+    at = 0
+    kinds = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
+    def number(form):
+        nonlocal at
+        at += struct.calcsize(form)
+        return struct.unpack_from("<" + form, data, at - struct.calcsize(form))[0]
+    def text():
+        nonlocal at
+        size = number("H")
+        at += size
+        return data[at - size:at - 1].decode() # without the final zero byte
+    if (version := number("I")) != 6: raise ValueError(f"this is version {version}")
+    found, _, _, count = {}, text(), number("I"), number("I") # name and revision of the format
+    for _ in range(count):
+        name, shape = text(), [number("I") for _ in range(number("B"))]
+        kind, size = kinds[number("B")], number("I")
+        if prod(shape) * kind.itemsize != size or not size:
+            raise ValueError(f"{name} has {size} bytes for the shape {shape}")
+        values = torch.frombuffer(data, dtype=kind, count=prod(shape), offset=at)
+        found[name] = values.reshape(shape).clone()
+        at += size
+    return found | {text(): found[text()] for _ in range(number("I"))}
 
 # %% ../../nbs/44_export.ipynb #ddc87159
 def decode_layer(

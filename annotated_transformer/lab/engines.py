@@ -23,6 +23,13 @@ import torch
 from fastcore.script import call_parse
 from torch import Tensor, nn
 
+from annotated_transformer.transformer import (
+    greedy_decode,
+    make_model,
+    padding_mask,
+    subsequent_mask,
+)
+
 from ..checks import check_choice, check_number
 from ..config import preset
 from ..data.batching import pad_rows
@@ -33,12 +40,10 @@ from ..inference.beam import SearchOptions, beam_search
 from ..inference.decoding import greedy_search
 from ..inference.export import export_ctranslate2
 from ..inference.translator import Translator
-from .benchmarks import interleave, ratio, write_record
-from .interop import to_marian
 from ..train.command_line import check_record, command_line, plain_errors
 from ..train.hardware import hardware, tune_allocator
-from ..transformer import (
-    greedy_decode, make_model, padding_mask, subsequent_mask)
+from .benchmarks import interleave, ratio, write_record
+from .interop import to_marian
 
 # %% ../../nbs/97_engines.ipynb #37cc3f26
 def harvard_greedy(
@@ -202,7 +207,7 @@ def lengths_benchmark(
     "Time the generation of 16 sentences with and without a cache."
     src = torch.randint(4, V, (16, 20))
     ways = dict(cached=greedy_search, uncached=greedy_decode)
-    times = {name: time_by_length(lambda n: way(model, src, None, n, BOS),
+    times = {name: time_by_length(lambda n, way=way: way(model, src, None, n, BOS),
                                   repeats=2 if name == "cached" else 1)
              for name, way in ways.items()}
     return {name: {n: round(s, 4) for n, s in found.items()} for name, found in times.items()}

@@ -30,14 +30,19 @@ const target = () => document.getElementById(decodeURIComponent(location.hash.sl
 function reveal() { for (let at = target(); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; }
 
 if (folds.length) {
-  const button = Object.assign(document.createElement("button"), {type: "button", className: "btn btn-sm fold-switch"});
+  const places = [".article-header-buttons", ".bd-article"].map(place => document.querySelector(place)); // wide, phone
+  const buttons = places.filter(Boolean).map(place => {
+    const button = Object.assign(document.createElement("button"), {type: "button", className: "btn btn-sm fold-switch"});
+    button.addEventListener("click", () => { stored.set(!stored.get()); show(stored.get()); label(); });
+    place.prepend(button);
+    return button;
+  });
   const label = () => {
-    button.textContent = stored.get() ? "Fold code and tests" : "Open code and tests";
-    button.setAttribute("aria-pressed", stored.get());
+    for (const button of buttons) {
+      button.textContent = stored.get() ? "Fold code and tests" : "Open code and tests";
+      button.setAttribute("aria-pressed", stored.get());
+    }
   };
-  button.addEventListener("click", () => { stored.set(!stored.get()); show(stored.get()); label(); });
-  const wide = matchMedia("(min-width: 700px)").matches; // a phone's header has no room for it
-  (wide && document.querySelector(".article-header-buttons") || document.querySelector(".bd-article")).prepend(button);
   show(stored.get());
   label();
   reveal();

@@ -1,0 +1,15 @@
+// A section whose heading is the query comes first; pages that only list or mention terms come last.
+const ORDER = ["transformer", "attention", "positions", "normalization", "architecture", "learning", "fast", "cache", "losses"];
+const LISTS = ["faq", "glossary", "bibliography", "bug_museum", "solutions", "exercises", "all"];
+var Scorer = {
+  score: ([docname, title, , , score]) => {
+    const query = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().trim();
+    const heading = title.toLowerCase().split(" > ").pop().trim(), place = ORDER.indexOf(docname);
+    if (heading === query) score += 200;
+    else if (heading.includes(query)) score += 60;
+    if (place >= 0) score += 20 - place;
+    return LISTS.includes(docname) ? score - 100 : score;
+  },
+  objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
+  title: 15, partialTitle: 7, term: 5, partialTerm: 2,
+};
