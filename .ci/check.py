@@ -35,7 +35,7 @@ def generated(command, remedy, *places):
 
 def clean(): return generated([BIN/'nbdev_clean'], 'unclean, run nbdev_clean', (NBS, '*.ipynb'))
 def exported(): return generated([BIN/'nbdev_export'], 'not what the notebooks export, run nbdev_export', (PACKAGE, '**/*.py'))
-def readme(): return generated([sys.executable, '-W', 'ignore', '.ci/readme.py'], 'not what nbs/index.ipynb says, run make readme', ('.', 'README.md'), (f'{NBS}/images', '*.png'))
+def readme(): return generated([sys.executable, '-W', 'ignore', '.ci/readme.py'], 'not what nbs/index.ipynb says, run make readme', ('.', 'README.md'), (f'{NBS}/images', '*'))
 
 ALONE = '''
 import os, sys, torch, fastcore.all

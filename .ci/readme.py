@@ -14,7 +14,7 @@ def readme():
     staged = proc_nbs(force=True, n_workers=0) / cfg.readme_nb # stages every notebook, so a page that cannot be built fails here
     pictures = Config(ExtractOutputPreprocessor=dict(output_filename_template='nbs/images/index_{cell_index}_{index}{extension}'))
     text, extra = MarkdownExporter(config=pictures).from_filename(str(staged))
-    text = re.sub(r'```(?:python)?\n#\| echo: false\n.*?```\n', '', text, flags=re.S)
+    text = re.sub(r'```(?:python)?\n#\| (?:echo: false|code-fold: true)\n.*?```\n', '', text, flags=re.S)
     text = re.sub(r'^```\n(?=\S)(.*?)^```$', r'```python\n\1```', text, flags=re.S | re.M)
     front = re.search(r'\A\s*---\n(.*?)\n---\n', text, flags=re.S)
     head = yaml.safe_load(front[1])
