@@ -409,8 +409,8 @@ class EncoderDecoder(nn.Module):
 
 # %% ../nbs/01_transformer.ipynb #25d24b71
 def init_weights(
-    model:nn.Module, # Model to initialize in place
-)->nn.Module:        # The same model
+    model:EncoderDecoder, # Model to initialize in place
+)->EncoderDecoder:        # The same model
     "Xavier for matrices, N(0, 1/D) for embeddings, zero for biases."
     embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     for p in model.parameters():

@@ -256,8 +256,8 @@ class IncrementalDecoder:
         src:Tensor,            # Source ids `(B, S)`
         mask:Tensor|None=None, # Source mask `(B, 1, S)`
     ):
-        models = [models] if hasattr(models, "encode") else list(models)
-        self.steps = [(CachedStep if can_cache(m) else UncachedStep)(m, src, mask) for m in models]
+        several = [models] if hasattr(models, "encode") else list(models)
+        self.steps = [(CachedStep if can_cache(m) else UncachedStep)(m, src, mask) for m in several]
 
     @property
     def mask(self)->Tensor|None: # `(B, 1, S)`
