@@ -29,5 +29,5 @@ html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
 html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js')] # charts.js loads vega.js where there is a chart
 mathjax_path = 'tex-svg-full.js'
-html_search_scorer = 'scorer.js'
+html_search_scorer = str(HERE/'scorer.js')
 html_copy_source = html_show_sourcelink = html_use_index = False
