@@ -133,7 +133,8 @@ def crash(n, seed, work, minutes):
     old = [i for i, path in enumerate(calls) if path.endswith('/.unfinished.old')] # the first two: an older save that a newer one has replaced is listed, and is gone
     moved = next(i for i in reversed(range(old[0])) if calls[i].endswith('/unfinished'))
     of_swap = range(moved, old[1] + 2)
-    for point in sorted({*range(0, len(calls), n), *of_save, *of_swap}):
+    every = 1 if n == 1 else 2 # the short form takes every second call of a save and of a swap
+    for point in sorted({*range(0, len(calls), n), *of_save[::every], *of_swap[::every]}):
         folder = fresh(work/'cut')
         def stopped(note): end_before(point, folder, note, watched); train_in(folder)
         status, at = in_child(stopped)
@@ -442,7 +443,7 @@ def files(n, seed, work):
 def settings(n, seed, work):
     from dataclasses import fields
     from hypothesis import strategies as st
-    from annotated_transformer.inference.commands import read_settings
+    from annotated_transformer.train.command_line import read_settings
     from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
     from annotated_transformer.inference.model_folder import read_config
     kinds = (TransformerConfig, TrainingConfig)
