@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..checks import check_ids, check_number
+from ..checks import check_ids, check_number, short_text
 from ..transformer import Batch
 
 # %% ../../nbs/24_batching.ipynb #8adf3b2e
@@ -32,7 +32,7 @@ def pad_rows(
         padded = [[*row, *[pad] * (width - len(row))] for row in rows]
         ids = torch.tensor(padded).reshape(len(rows), width)
     except (TypeError, ValueError, RuntimeError) as e:
-        raise TypeError(f"rows are not rows of token ids ({e}).") from None
+        raise TypeError(f"rows are not rows of token ids ({short_text(e)}).") from None
     if ids.numel() and ids.is_floating_point():
         raise TypeError("rows hold fractions: token ids are whole numbers.")
     return ids.long()
@@ -51,11 +51,11 @@ def collate(
 
 # %% ../../nbs/24_batching.ipynb #8d9bf96b
 def padding_share(
-    batches:Iterable[Batch], # Batches with targets
+    batches:Iterable[Batch], # Batches with targets, or `TokenBatches`
 )->float:                    # From 0 to 1
     "Share of source positions and labels that are padding."
     real = cells = 0
-    for b in batches:
+    for b in batches.epoch() if hasattr(batches, "epoch") else batches:
         if b.tgt is None: raise ValueError("a batch has no target.")
         real += int(b.src_mask.sum()) + b.ntokens
         cells += b.src.numel() + b.tgt_y.numel()

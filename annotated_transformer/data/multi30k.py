@@ -12,6 +12,7 @@ import io
 import os
 from pathlib import Path
 
+from ..checks import short_repr, short_text
 from .text import decode_lines, languages
 
 # %% ../../nbs/27_multi30k.ipynb #3b71f4ed
@@ -32,7 +33,7 @@ def fetch(
     with FileLock(folder/f".{name}.lock"):
         for url in urls:
             try: return Path(pooch.retrieve(url, f"sha256:{sha256}", name, folder, downloader=get))
-            except (OSError, ValueError) as e: failed.append(f"{url}: {e}")
+            except (OSError, ValueError) as e: failed.append(f"{url}: {short_text(e)}")
     raise ConnectionError(f"{name} could not be fetched into {folder}: {'; '.join(failed)}")
 
 # %% ../../nbs/27_multi30k.ipynb #d5b23805
@@ -81,7 +82,7 @@ def multi30k(
 )->list[tuple[str, str]]:             # Pairs
     "Read a split of Multi30k."
     if split not in MULTI30K_SPLITS:
-        raise ValueError(f"split={split!r} is not in Multi30k: "
+        raise ValueError(f"split={short_repr(split)} is not in Multi30k: "
                          "choose train, valid, test_2016, test_2017 or test_mscoco.")
     if sorted(languages(pair)) != ["de", "en"]:
         raise ValueError(f"pair={pair!r} is not in Multi30k as read here: choose de-en or en-de.")

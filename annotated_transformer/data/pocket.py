@@ -67,10 +67,8 @@ def pocket_pairs(
     "Return sentence pairs of the pocket corpus with gold word alignments."
     check_choice("split", split, POCKET_SIZES)
     check_choice("pair", pair, ("de-en", "en-de"))
-    check_number("n", n, whole=True)
+    check_number("n", n, high=POCKET_SIZES[split], whole=True)
     check_number("seed", seed, whole=True)
-    if n > POCKET_SIZES[split]:
-        raise ValueError(f"n={n} is too large: the {split} split has {POCKET_SIZES[split]} pairs.")
     pairs = read_pocket()[split]
     if seed: pairs = random.Random(seed).sample(pairs, len(pairs))
     return [p if pair == "de-en" else p.reversed() for p in pairs[:n]]

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from itertools import accumulate, groupby, islice
 from pathlib import Path
 
-from ..checks import check_number, short_repr
+from ..checks import check_number, require, short_repr
 from .batching import TokenBatches, token_batches
-from .corpora import hub_library
+from .text import file_hash
 
 # %% ../../nbs/25_shards.ipynb #3467273d
 def pack_columns(
@@ -48,9 +48,6 @@ def pack_columns(
     return sides
 
 # %% ../../nbs/25_shards.ipynb #429a143a
-def _file_hash(path):
-    with open(path, "rb") as file: return hashlib.file_digest(file, "sha256").hexdigest()
-
 def write_shard(
     sides:list[tuple], # Columns of `pack_columns`
     path:Path,         # Arrow file to write
@@ -68,7 +65,7 @@ def write_shard(
     with open(path, "r+b") as file: os.fsync(file.fileno())
     longest = np.maximum(*(np.diff(ends) for _, ends in sides)) + 1  # with `</s>`
     counts = zip(*(x.tolist() for x in np.unique(longest, return_counts=True)))
-    return dict(bytes=path.stat().st_size, sha256=_file_hash(path),
+    return dict(bytes=path.stat().st_size, sha256=file_hash(path),
                 ntokens=len(sides[1][0]) + len(longest), counts=[*counts])
 
 # %% ../../nbs/25_shards.ipynb #e39569b4
@@ -144,11 +141,12 @@ class StoredPairs(Sequence):
         "Return the arrays of a shard, views of its mapped file."
         if self.mapped[0] == n: return self.mapped[1]
         file = _file(self.folder, n)
-        if n not in self.checked and _file_hash(file) != self.hashes[n]:
+        if n not in self.checked and file_hash(file) != self.hashes[n]:
             raise ValueError(f"{file} is not what was stored: "
                              f"remove {self.folder} and store the pairs again.")
         self.checked.add(n)
-        table = hub_library().Dataset.from_file(str(file)).with_format("arrow")[:]
+        pa = require("pyarrow", ".[data]")
+        table = pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
         rows = [table[name].chunk(0) for name in ("src", "tgt")]
         self.mapped = n, [(row.values.to_numpy(), row.offsets.to_numpy()) for row in rows]
         return self.mapped[1]
@@ -233,7 +231,7 @@ def store_pairs(
     progress:bool=True,    # Show a progress bar
 )->StoredPairs:            # Pairs on disk
     "Write pairs to disk, or open those that are there."
-    hub_library()
+    require("pyarrow", ".[data]")
     check_number("shard", shard, low=1, whole=True)
     try: about = json.loads(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
