@@ -4,19 +4,20 @@
 
 # %% auto #0
 __all__ = ['in_groups', 'check_batches', 'move_batches', 'BatchLoop', 'nll', 'seed_update', 'loss_and_batches', 'after_update',
-           'train_epoch', 'validate', 'check_data', 'lr_schedule', 'fit']
+           'train_epoch', 'validate', 'check_data', 'lr_schedule', 'own_generator', 'fit']
 
 # %% ../../nbs/34_training.ipynb #0761bc66
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from annotated_transformer.train.distributed import (
@@ -66,8 +67,7 @@ def in_groups(
 def check_batches(data_iter):
     "Yield the batches; raise at the first item that is none."
     if isinstance(data_iter, TokenBatches):
-        raise TypeError("data_iter is a TokenBatches: give the batches of one epoch, such as "
-                        "data_iter.epoch(0).")
+        raise TypeError("data_iter is a TokenBatches: give data_iter.epoch(0), one epoch.")
     for batch in data_iter:
         if not hasattr(batch, "ntokens"):
             raise TypeError(f"data_iter gave a {type(batch).__name__}: give batches.")
@@ -138,22 +138,15 @@ class BatchLoop:
             loss = float(total)
             if not math.isfinite(loss):
                 raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: "
-                                         "lower the learning rate (lr_factor), or check that "
-                                         f"batch; {rest}.")
-            if self.training: self.backward(node)
+                                         f"lower the learning rate (lr_factor); {rest}.")
+            if self.training:
+                with torch.autocast(node.device.type, enabled=False):
+                    # the factor undoes the mean over the processes
+                    node.backward(torch.full_like(node, self.context.size))
         return loss
 
-    def backward(self,
-        node:Tensor, # Loss to differentiate
-    ):
-        "Backward pass; the factor undoes the mean over the processes."
-        with torch.autocast(node.device.type, enabled=False):
-            node.backward(torch.full_like(node, self.context.size))
-
-    def update(self,
-        group:list[Batch], # Batches of this process
-    ):
-        "Count the batches, clip the gradients and update the weights."
+    def update(self, group):
+        "Count the batches of this process, clip the gradients and update the weights."
         self.count(group)
         state, what = self.state, f"update {self.state.step + 1}"
         rest = "the weights may be changed in part, so go on from the last checkpoint"
@@ -161,9 +154,8 @@ class BatchLoop:
             params = [p for p in self.model.parameters() if p.grad is not None]
             norm = full_tensor(get_total_norm([p.grad for p in params]))
             if not math.isfinite(norm):
-                raise FloatingPointError(f"the gradient of {what} is not finite: "
-                                         "lower the learning rate "
-                                         "(lr_factor), or train with precision='fp32'; "
+                raise FloatingPointError(f"the gradient of {what} is not finite: lower the "
+                                         "learning rate (lr_factor), or use precision='fp32'; "
                                          f"the weights are those of update {state.step}.")
             if self.max_grad_norm is not None:
                 clip_grads_with_norm_(params, self.max_grad_norm, norm)
@@ -196,10 +188,8 @@ def nll(
     return sum(loss for loss, _ in results) / max(sum(tokens for _, tokens in results), 1)
 
 # %% ../../nbs/34_training.ipynb #2486311c
-def seed_update(
-    run:Run, # A training
-):
-    "Seed torch's generator for the next update."
+def seed_update(run):
+    "Seed torch's generator for the next update of a training."
     torch.manual_seed(update_seed(run.config.seed, run.state.step, run.context.rank))
 
 def loss_and_batches(run, train):
@@ -210,12 +200,8 @@ def loss_and_batches(run, train):
     if not config.rdrop_alpha: return CrossEntropyCompute(*common), batches
     return RDropLoss(*common, config.rdrop_alpha), map(repeat_batch, batches)
 
-def after_update(
-    run:Run,         # A training
-    seconds:float,   # Time of the epoch so far
-    signals=(),      # Signals received, see `stop_signals`
-):
-    "Update the moving average, save due checkpoints, and stop on a signal."
+def after_update(run, seconds, signals=()):
+    "Update the moving average, save due checkpoints with the time, and stop on a signal."
     config, step = run.config, run.state.step
     if run.mean: run.mean.update_parameters(run.model)
     if config.average_every and step % config.average_every == 0:
@@ -300,8 +286,7 @@ def check_data(
                         "make one with TrainingConfig(epochs=...).")
     if options.shard and (config.ema_decay or config.optimizer == "muon"):
         raise ValueError("shard=True excludes ema_decay and optimizer='muon', which need whole "
-                         "matrices: "
-                         "choose optimizer='adamw' and ema_decay=0.")
+                         "matrices.")
     context = current_context()
     context.batches_per_process(config.accum_iter)
     if options.out is None and context.size > 1 and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
@@ -326,6 +311,22 @@ def lr_schedule(
         warmup = max(1, min(warmup, total // 4))
     return make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
 
+# %% ../../nbs/34_training.ipynb #fc5b4f65
+_training = threading.RLock()
+
+@contextmanager
+def own_generator(
+    device:str, # Device of the training
+)->Iterator[None]:
+    "Let no other thread train, and restore torch's generator after the block."
+    if not _training.acquire(blocking=False):
+        raise RuntimeError("another thread of this process trains a model: wait for it, "
+                           "or train in another process.")
+    devices = [device] if torch.device(device).type == "cuda" else []
+    try:
+        with torch.random.fork_rng(devices): yield
+    finally: _training.release()
+
 # %% ../../nbs/34_training.ipynb #7978d188
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
@@ -334,7 +335,7 @@ def fit(
     config:TrainingConfig=TrainingConfig(), # Hyper-parameters of the training
     **options,                 # Fields of `RunOptions`
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
-    "Train a model; on Ctrl-C or SIGTERM finish the update, save it and raise `Stopped`."
+    "Train a model; on Ctrl-C, SIGTERM or SIGHUP finish the update, save it and raise `Stopped`."
     from tqdm import tqdm
     if not (hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")):
         raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
@@ -346,8 +347,9 @@ def fit(
     if not shard: move_model(model, device) # before the copy shares its tensors
     copied = (accelerate if how.engine == "fast" else plain)(shared_copy(model))
     optimizer = make_optimizer(config.optimizer, copied, config.weight_decay)
-    run = Run(copied, optimizer, config, train, how.out, context, how.fingerprint)
-    with run_folder(how.out, how.resume) if context.first else nullcontext():
+    run = Run(copied, optimizer, config, train, how.out, context, how.fingerprint, valid)
+    folder = run_folder(how.out, how.resume) if context.first else nullcontext()
+    with folder, own_generator(device):
         run.start(how.resume, device, shard)
         lrs = lr_schedule(model, train, config)
         schedule = scheduler(run.worker.optimizer, lrs, run.state.step)
