@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -455,6 +456,7 @@ def make_model(
     N_decoder:int|None=None, # Number of decoder layers; None: N
 )->EncoderDecoder:           # Initialized model
     "Build a model from its hyper-parameters (§3, Table 3)."
+    if positions not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
     scheme = POSITIONS[positions]
     p_attn = dropout if attention_dropout is None else attention_dropout
     p_ff = dropout if activation_dropout is None else activation_dropout

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 
 import torch
 from torch import Tensor, nn
@@ -89,10 +90,15 @@ class CachedStep:
         self.model, self.mask, self.memory = model, mask, model.encode(src, mask)
         self.length, self.table, layers = 0, None, model.decoder.layers
         self.layers = [(KVCache(), KVCache(0)) for _ in layers]
-        own, source = [m.self_attn for m in layers], [m.src_attn for m in layers]
+        own = [m.self_attn for m in layers]
+        source = [m.src_attn for m in layers if hasattr(m, "src_attn")]
         self.qkv = [merge_linears(a.W_q, a.W_k, a.W_v) for a in own]
         nothing = self.memory[:, :0]
         self.no_keys = {a: (a.W_k(nothing), a.W_v(nothing)) for a in source} # (B, 0, h·K)
+        for kind in {type(attn) for attn in own}:
+            if "start" not in signature(kind.heads).parameters:
+                raise TypeError(f"{kind.__name__}.heads has no parameter start, the position of "
+                                "the first key, which decoding with a cache needs.")
 
     def hidden(self,
         ids:Tensor, # Prefixes `(R, t)`, R a multiple of B
@@ -122,8 +128,9 @@ class CachedStep:
         own, source = self.layers[n]
         attn, qkv = layer.self_attn, self.qkv[n]
         x = layer.sublayer[0](x, lambda x: self.self_attention(attn, qkv, own, x, causal))
-        x = layer.sublayer[1](x, lambda x: self.cross_attention(layer.src_attn, source, x))
-        return layer.sublayer[2](x, layer.feed_forward)
+        if hasattr(layer, "src_attn"):
+            x = layer.sublayer[1](x, lambda x: self.cross_attention(layer.src_attn, source, x))
+        return layer.sublayer[-1](x, layer.feed_forward)
 
     def self_attention(self, attn, qkv, cache, x, causal):
         "Queries of the new positions, keys and values of all."
@@ -181,8 +188,9 @@ def can_cache(
 
 def can_cache_layer(layer):
     "Whether a decoder layer consists of the core's modules or of subclasses that keep `forward`."
-    if not runs_as(layer, DecoderLayer): return False
-    attentions = layer.self_attn, layer.src_attn
+    causal = getattr(layer, "causal", False) # set by layers without cross-attention
+    if not causal and not runs_as(layer, DecoderLayer): return False
+    attentions = [layer.self_attn] if causal else [layer.self_attn, layer.src_attn]
     return (isinstance(layer.feed_forward, PositionwiseFeedForward)
             and all(runs_as(sublayer, SublayerConnection) for sublayer in layer.sublayer)
             and all(runs_as(attn, MultiHeadedAttention, FastAttention) for attn in attentions))

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
-           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'check_installed', 'read_ctranslate2',
-           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
+           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'read_ctranslate2', 'decode_layer',
+           'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
 
 # %% ../../nbs/44_export.ipynb #800b635a
 import copy
@@ -13,7 +13,6 @@ import logging
 import math
 import struct
 import warnings
-from importlib import import_module
 from math import prod
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from annotated_transformer.transformer import (
     sinusoids,
 )
 
-from ..checks import check_choice, check_number
+from ..checks import check_choice, check_number, require, short_repr
 from ..data.text import PAD, SPECIALS
 from ..engine.cache import can_cache
 from ..train.checkpoints import atomic_folder
@@ -60,7 +59,7 @@ def position_table(positions, rows):
         return positions.embed.lut.weight * math.sqrt(positions.embed.d_model)
     if isinstance(positions, PositionalEncoding): return sinusoids(rows, positions.pe.size(-1))
     raise ValueError(f"positions are a {type(positions).__name__}: "
-                     "CTranslate2 has only 'sinusoidal' and 'learned' ones.")
+                     "CTranslate2 has 'sinusoidal', 'learned', 'rotary' and 'shaw' ones.")
 
 def fill_layer(spec, layer):
     "Write one layer."
@@ -72,6 +71,8 @@ def fill_layer(spec, layer):
             fill_linear(place.linear[1], attn.W_k, attn.W_v)
         else: fill_linear(place.linear[0], attn.W_q, attn.W_k, attn.W_v)
         fill_linear(place.linear[-1], attn.W_o)
+        for name, table in getattr(attn, "ctranslate2_tables", dict)().items():
+            setattr(place, name, to_array(table))
         fill_norm(place.layer_norm, attn_norm)
     fill_linear(spec.ffn.linear_0, feed.w_1)
     fill_linear(spec.ffn.linear_1, feed.w_2)
@@ -85,19 +86,22 @@ def ctranslate2_spec(
     rows:int=2048,      # Number of positions
 ):                      # -> `ctranslate2.specs.TransformerSpec`
     "Return the specification of CTranslate2, filled with the weights of a model."
-    from ctranslate2.specs import TransformerSpec, common_spec
+    from ctranslate2.specs import common_spec, transformer_spec
     attn = model.encoder.layers[0].self_attn
     if (attn.d_k, attn.d_v) != (attn.d_model // h,) * 2:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
                          "as CTranslate2 needs.")
     depths = len(model.encoder.layers), len(model.decoder.layers)
-    relu = common_spec.Activation.RELU
-    spec = TransformerSpec.from_config(depths, h, pre_norm=norm_first, activation=relu)
+    relative = getattr(attn, "ctranslate2_options", dict)() # of a relative position scheme
+    how = dict(pre_norm=norm_first, activation=common_spec.Activation.RELU) | relative
+    kinds = transformer_spec.TransformerEncoderSpec, transformer_spec.TransformerDecoderSpec
+    spec = transformer_spec.TransformerSpec(*(kind(N, h, **how) for kind, N in zip(kinds, depths)))
     sides = ((spec.encoder, spec.encoder.embeddings[0], model.src_embed, model.encoder),
              (spec.decoder, spec.decoder.embeddings, model.tgt_embed, model.decoder))
     for part, embeddings, (embed, positions), stack in sides:
         embeddings.weight = to_array(embed.lut.weight)
-        part.position_encodings.encodings = to_array(position_table(positions, rows))
+        if not relative: # the schemes that add a vector
+            part.position_encodings.encodings = to_array(position_table(positions, rows))
         for place, layer in zip(part.layer, stack.layers): fill_layer(place, layer)
         if norm_first: fill_norm(part.layer_norm, stack.norm)
     fill_linear(spec.decoder.projection, model.generator.proj)
@@ -114,7 +118,7 @@ def export_ctranslate2(
 )->Path:                        # The folder
     "Write a model for CTranslate2, with the tokenizers."
     if quantization is not None: check_choice("quantization", quantization, QUANTIZATIONS)
-    check_installed("ctranslate2")
+    require("ctranslate2", ".[export]")
     config, both = translator.config, (translator.src_tokenizer, translator.tgt_tokenizer)
     spec = ctranslate2_spec(translator.model, config.h, config.norm_first)
     src, tgt = ([*SPECIALS, *map(str, range(len(SPECIALS), len(t)))] for t in both)
@@ -137,14 +141,6 @@ def check_export_place(folder):
         raise FileExistsError(f"{place} holds a saved translator: choose another folder.")
     return place
 
-def check_installed(*libraries):
-    "Raise unless the libraries of the extra `export` can be imported."
-    try:
-        for name in libraries: import_module(name)
-    except ImportError:
-        raise ImportError(f"{' and '.join(libraries)} cannot be imported: "
-                          "pip install annotated_transformer[export].") from None
-
 # %% ../../nbs/44_export.ipynb #ctread02
 def read_ctranslate2(
     folder:str|Path,  # Folder of a CTranslate2 model
@@ -154,7 +150,8 @@ def read_ctranslate2(
     if not path.is_file(): raise FileNotFoundError(f"{path} does not exist.")
     try: return _variables(bytearray(path.read_bytes()))
     except (struct.error, LookupError, ValueError, RuntimeError) as e:
-        raise ValueError(f"{path} is not a CTranslate2 model of binary version 6: {e}.") from None
+        text = f"{path} is not a CTranslate2 model of binary version 6: {str(e)[:200]}."
+        raise ValueError(text) from None
 
 def _variables(data):
     "Parse a `model.bin`: header, variables, aliases."
@@ -175,6 +172,7 @@ def _variables(data):
         name, shape = text(), [number("I") for _ in range(number("B"))]
         kind, size = kinds[number("B")], number("I")
         if prod(shape) * kind.itemsize != size or not size:
+            name, shape = short_repr(name), short_repr(shape)
             raise ValueError(f"{name} has {size} bytes for the shape {shape}")
         values = torch.frombuffer(data, dtype=kind, count=prod(shape), offset=at)
         found[name] = values.reshape(shape).clone()
@@ -257,7 +255,7 @@ def export_onnx(
     opset:int=18, # Version of the ONNX operators
 )->Path:          # The folder
     "Write encoder.onnx and decoder.onnx, with the tokenizers."
-    check_installed("onnx", "onnxscript")
+    for library in ("onnx", "onnxscript"): require(library, ".[export]")
     check_number("opset", opset, 18, 25, whole=True)
     model = copy.deepcopy(translator.model).cpu().float()
     if not can_cache(model):
