@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'pick', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'replay_best', 'beam_step', 'continuations',
-           'close_full', 'surviving_rows', 'mbr_rerank']
+           'close_full', 'surviving_rows', 'merge_texts', 'mbr_rerank']
 
 # %% ../../nbs/41_beam.ipynb #9175251a
 import math
@@ -19,14 +19,14 @@ from torch import Tensor, nn
 
 from annotated_transformer.inference.decoding import (
     check_end,
-    check_models,
     check_source,
-    evaluating,
+    decoding_models,
     replay_recorded,
     top_n,
 )
 
 from ..checks import check_number
+from ..data.batching import pad_rows
 from ..data.text import ngrams
 from ..engine.cache import IncrementalDecoder
 from ..transformer import recorders
@@ -204,7 +204,7 @@ def beam_search(
     limit = check_limits(max_len, src)
     state = BeamState(src, limit, start_symbol, options.coverage_penalty)
     finished = FinishedHypotheses(len(src), options.n_best, src.device)
-    with evaluating(models := check_models(model)):
+    with decoding_models(model) as models:
         rows = state.rows
         decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
         while len(state.rows):
@@ -217,10 +217,7 @@ def replay_best(models, src, mask, found, start_symbol, end_symbol):
     "Run recorded models once on the best hypotheses."
     if not any(part in recorders.get() for part in models.modules()): return
     best = [[start_symbol, *(h[0].ids[:-1] if h else [])] for h in found]
-    width = max(map(len, best), default=0)
-    rows = [ids + [end_symbol] * (width - len(ids)) for ids in best]
-    tgt = torch.tensor(rows, dtype=torch.long, device=src.device).view(len(src), width)
-    replay_recorded(models, src, mask, tgt)
+    replay_recorded(models, src, mask, pad_rows(best, end_symbol).to(src.device))
 
 # %% ../../nbs/41_beam.ipynb #8f964073
 def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
@@ -272,6 +269,19 @@ def surviving_rows(parent, stay, k):
     "Rows of the decoder that continue, and sentences that continue (None: all)."
     first = k * torch.arange(len(parent), device=parent.device)[:, None]
     return (parent + first)[stay].flatten(), None if stay.all() else stay.nonzero()[:, 0]
+
+# %% ../../nbs/41_beam.ipynb #0547a1d5
+def merge_texts(
+    found:list[list[Hypothesis]], # Of each sentence, best first; changed in place
+    tokenizer,                    # Target tokenizer
+)->list[list[Hypothesis]]:        # The same lists
+    "Keep the best of the hypotheses with the same text."
+    texts = iter(tokenizer.decode_batch([h.ids for some in found for h in some]))
+    for hypotheses in found:
+        first = {}
+        for h in hypotheses: first.setdefault(next(texts), h)
+        hypotheses[:] = first.values()
+    return found
 
 # %% ../../nbs/41_beam.ipynb #7c813760
 def mbr_rerank(
