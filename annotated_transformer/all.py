@@ -26,7 +26,7 @@ from annotated_transformer.data.text import (
     clean_text, detokenize, spacy_tokenizer, vocabulary_digest,
 )
 from annotated_transformer.data.bpe import (
-    SubwordTokenizer, apply_bpe, learn_bpe, load_tokenizer, merge_pair,
+    SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,
 )
 from .data.pocket import PocketPair, pocket_pairs
 from annotated_transformer.data.corpora import (
@@ -78,21 +78,19 @@ from .inference.translator import Candidate, Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from annotated_transformer.inference.metrics import (
     Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,
-    library_metrics, split_compounds, straight_quotes, teacher_forced, teacher_forced_logp,
+    library_metrics, teacher_forced, teacher_forced_logp,
     word_error_rate,
 )
 from .lab.architecture import Drawing, draw_model, size_by_part, trace_shapes
 from annotated_transformer.lab.attention_maps import (
-    HeadMaps, alignment_error_rate, attention_of, attention_perplexity, attn_map, best_links,
-    get_decoder_self, get_decoder_src, get_encoder, head_table, model_view, mtx2df, query_view,
-    translation_maps, visualize_layer,
+    HeadMaps, attention_of, attn_map, get_decoder_self, get_decoder_src, get_encoder, mtx2df,
+    record_modules, translation_maps, visualize_layer,
 )
-from .lab.beam_search import beam_trace, draw_beam, exact_search
 from annotated_transformer.lab.one_token import (
-    TokenTrace, record_modules, stages_chart, token_chart, token_tables, top_tokens, trace_token,
+    TokenTrace, stages_chart, trace_token,
 )
 from annotated_transformer.lab.interop import (
-    config_of, from_ctranslate2, from_marian, from_torch, to_marian, to_torch,
+    config_of, from_marian, from_torch, to_marian, to_torch,
 )
 from .lab.experiments import ablate, over_seeds, quality_grid
 

@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .checks import check_number, short_repr
+
 # %% ../nbs/04_charts.ipynb #678fbac6
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # the newest type that JupyterLab 4 draws
 VEGA_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -39,8 +41,7 @@ def _altair():
         import altair  # noqa: F401
         import pandas  # noqa: F401
     except ImportError:
-        raise ImportError("Charts need Altair and pandas: "
-                          "run `pip install altair pandas`.") from None
+        raise ImportError("Charts need Altair and pandas: `pip install altair pandas`.") from None
     return altair
 
 # %% ../nbs/04_charts.ipynb #c00c92ae
@@ -117,7 +118,7 @@ def _labels(labels, n, name):
     "Return one text per row or column; numbers by default."
     if labels is None: return [str(i) for i in range(n)]
     if isinstance(labels, str) or not hasattr(labels, "__len__") or len(labels) != n:
-        raise ValueError(f"{name} must be a list of {n} labels: got {labels!r}.")
+        raise ValueError(f"{name} must be a list of {n} labels: got {short_repr(labels)}.")
     return [str(t.item() if isinstance(t, Tensor) else t) for t in labels]
 
 def tidy(
@@ -164,8 +165,8 @@ def _band(channel, field, labels, title, step):
 def _step(size, default):
     "Side of a cell in pixels."
     if size is None: return max(3, default)
-    if isinstance(size, int) and 0 < size <= 200: return int(size)
-    raise ValueError(f"size={size!r} must be a whole number of pixels from 1 to 200.")
+    check_number("size", size, 1, 200, whole=True)
+    return size
 
 def _domain(values, domain):
     "Ends of a color scale."
@@ -174,7 +175,7 @@ def _domain(values, domain):
     try: lo, hi = (float(v) for v in domain)
     except (TypeError, ValueError): lo = hi = 0.0
     if -math.inf < lo < hi < math.inf: return [lo, hi]
-    raise ValueError(f"domain={domain!r} must be two finite numbers, the lower first.")
+    raise ValueError(f"domain={short_repr(domain)} must be two finite numbers, the lower first.")
 
 def _cells(matrix, x, y, titles, domain, step, title):
     "One heat map as an Altair chart; `titles` are those of the axes."
@@ -242,8 +243,7 @@ def heatmaps(
     titles = [""] * len(ms) if titles is None else [str(t) for t in titles]
     if len(titles) != len(ms):
         raise ValueError(f"titles has {len(titles)} texts for {len(ms)} matrices.")
-    if not isinstance(columns, int) or columns < 1:
-        raise ValueError(f"columns={columns!r} must be a whole number above 0.")
+    check_number("columns", columns, 1, whole=True)
     domain = _domain([v.item() for m in ms for v in (m.min(), m.max())], o.domain)
     widest = max(max(m.shape) for m in ms)
     step = _step(o.size, min(20, min(150, 900 // columns - 30) // widest))
@@ -259,30 +259,29 @@ def _column(values, name):
     single = isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__")
     rows = [] if single else [v.item() if getattr(v, "ndim", None) == 0 else v for v in values]
     if single or any(isinstance(v, (list, tuple, dict, Tensor, type(None))) for v in rows):
-        raise ValueError(f"Column {name!r} must be a list with one number or text per row.")
+        raise ValueError(f"Column {short_repr(name)} is not a list of numbers or texts.")
     if any(type(v) not in (int, float) for v in rows): return [str(v) for v in rows]
     if all(-math.inf < v < math.inf for v in rows): return rows
-    raise ValueError(f"Column {name!r} holds NaN or infinity.")
+    raise ValueError(f"Column {short_repr(name)} holds NaN or infinity.")
 
 def _table(data, **roles):
     "Return the columns that a chart uses, under the names of their roles."
     _altair()
     import pandas as pd
-    if not hasattr(data, "keys"):
-        raise ValueError(f"data must be a DataFrame or a dict: got {type(data).__name__}.")
     names, roles = list(data.keys()), {r: n for r, n in roles.items() if n is not None}
     for r, n in roles.items():
-        if names.count(n) != 1: raise ValueError(f"{r}={n!r} is not one of the columns {names}.")
+        if names.count(n) != 1:
+            raise ValueError(f"{r}={short_repr(n)} is not one of the columns {short_repr(names)}.")
     columns = {r: _column(data[n], n) for r, n in roles.items()}
-    if len({len(c) for c in columns.values()}) > 1: raise ValueError("columns differ in length.")
     _limit(len(columns["x"]), "data")
     if not columns["x"]: raise ValueError("data must have at least one row.")
     if isinstance(columns["y"][0], str):
-        raise ValueError(f"y={roles['y']!r} must be a column of numbers.")
+        raise ValueError(f"y={short_repr(roles['y'])} must be a column of numbers.")
     if "color" in columns: columns["color"] = [str(c) for c in columns["color"]]
     n = len(set(columns.get("color", [])))
     if n <= len(OKABE_ITO): return pd.DataFrame(columns)
-    raise ValueError(f"color={roles['color']!r} has {n} values for {len(OKABE_ITO)} colors.")
+    color, most = short_repr(roles["color"]), len(OKABE_ITO)
+    raise ValueError(f"color={color} has {n} values for {most} colors.")
 
 @dataclass(frozen=True)
 class ChartOptions:
@@ -337,7 +336,8 @@ def _with_mark(lines, mark):
     alt = _altair()
     try: at, text = float(mark[0]), str(mark[1])
     except (TypeError, ValueError, IndexError, KeyError): at, text = math.nan, ""
-    if not math.isfinite(at): raise ValueError(f"mark={mark!r} must be a number and a text.")
+    if not math.isfinite(at):
+        raise ValueError(f"mark={short_repr(mark)} must be a number and a text.")
     rule = alt.Chart(alt.InlineData(values=[dict(x=at, text=text)])).encode(x="x:Q")
     note = rule.mark_text(color="#555", dy=-8).encode(text="text:N", y=alt.value(0))
     return alt.layer(lines, rule.mark_rule(strokeDash=[4, 4], color="#777"), note)
@@ -386,7 +386,7 @@ def bar_chart(
     "Draw bars from zero, side by side within a group."
     table, names = _table(data, x=x, y=y, color=color).astype(dict(x=str)), dict(x=x, y=y)
     if table.duplicated([c for c in ("x", "color") if c in table]).any():
-        raise ValueError(f"{x!r} names a bar twice.")
+        raise ValueError(f"{short_repr(x)} names a bar twice.")
     across = table.x.nunique() * (14 + 16 * (table.color.nunique() if color else 1))
     size, offset = dict(width=across, height=length), "xOffset"
     if horizontal:

@@ -8,7 +8,6 @@ __all__ = ['LESSONS', 'trace_shapes', 'Drawing', 'diagram', 'draw_model', 'size_
 # %% ../../nbs/13_architecture.ipynb #8f07343b
 from collections.abc import Callable
 from html import escape
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -40,16 +39,6 @@ class Drawing:
         words:str, # Plain-text description
     ):
         self.svg, self.words = svg, words
-
-    def save(self,
-        path:str|Path, # File that ends in .svg; missing folders are created
-    )->Path:           # The same path
-        "Save the SVG."
-        path = Path(path)
-        if path.suffix != ".svg": raise ValueError(f"path={str(path)!r} does not end in .svg")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.svg, encoding="utf8")
-        return path
 
     def _repr_mimebundle_(self, include=None, exclude=None): return {"image/svg+xml": self.svg}
     def __repr__(self): return self.words
@@ -248,7 +237,7 @@ def _joins(at, names, tops):
 # %% ../../nbs/13_architecture.ipynb #fb95960f
 def draw_model(
     model:nn.Module, # Model of `make_model`, or any model of such stacks and embeddings
-)->Drawing:          # Displays itself; `.save(path)` saves the SVG
+)->Drawing:          # Displays itself; `.svg` is the picture
     "Draw the architecture from the module tree (Figure 1); each block links to its section."
     columns, at, tops, svg, words = _columns(model), {}, {}, [], []
     names = {module: name for name, module in model.named_modules()}

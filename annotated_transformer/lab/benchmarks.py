@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'speeds', 'harvard_batches', 'Setup', 'build_model',
            'trainer', 'contender', 'LibraryTransformer', 'library_state', 'library_contender', 'contenders',
-           'check_agreement', 'steps_benchmark', 'benchmarks', 'write_record', 'bench', 'print_steps']
+           'check_agreement', 'steps_benchmark', 'benchmarks', 'write_record', 'bench']
 
 # %% ../../nbs/92_benchmarks.ipynb #b0f4eb01
 import copy
@@ -36,7 +36,7 @@ from annotated_transformer.transformer import (
     run_epoch,
 )
 
-from ..checks import check_choice, check_number
+from ..checks import check_choice, check_number, short_repr
 from ..config import TransformerConfig, preset
 from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
@@ -104,7 +104,7 @@ def ratio(
     "Ratios of the seconds on the same item: median and range."
     for one in (name, baseline): check_choice("contender", one, times)
     pairs = [b / max(a, 1e-9) for a, b in zip(times[name], times[baseline], strict=True)]
-    if not pairs: raise ValueError(f"times has no measurement of {name!r}")
+    if not pairs: raise ValueError(f"times has no measurement of {short_repr(name)}.")
     return Ratio(median(pairs), min(pairs), max(pairs))
 
 def speeds(
@@ -145,7 +145,6 @@ class Setup:
     fused_adam:bool = False    # One call for all weights
     bf16:bool = False          # Products in bfloat16 where that is fast
     inner_dropout:bool = True  # Dropout on attention weights and inside feed-forward networks
-    compiled:bool = False      # `torch.compile`
 
     def with_class(self, fast): return replace(self, classes=(*self.classes, fast))
 
@@ -193,7 +192,6 @@ def contender(
     else: compute = SimpleLossCompute(generator, LabelSmoothing(V, 2, smoothing))
     if setup.fused_adam: optimizer = adam(model, lr)
     else: optimizer = torch.optim.Adam(model.parameters(), lr, (0.9, 0.98), 1e-9)
-    if setup.compiled: model = torch.compile(model, dynamic=True)
     split = None if setup.token_batches else harvard_batches
     return trainer(model, compute, optimizer, setup.bf16, split)
 
@@ -343,6 +341,7 @@ def bench(
 ):
     "Time one training update, from the plain core to the engine (5 minutes on 2 cores)."
     given = dict(locals())
+    import pandas as pd
     with plain_errors(bench):
         if threads is not None:
             check_number("threads", threads, 1, 4096, whole=True)
@@ -351,11 +350,6 @@ def bench(
         print(hardware(best_device(device)), flush=True)
         command = dict(command=command_line("at-bench", bench, given))
         record = command | benchmarks(size, batches, repeats, device)
-        print_steps(record["steps"])
+        rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
+        print(pd.DataFrame(rows).to_string(index=False), flush=True)
         if json: print(f"saved in {write_record(record, json)}")
-
-def print_steps(steps):
-    "Print the table of a `steps_benchmark`."
-    import pandas as pd
-    table = pd.DataFrame(speeds(steps["tokens"], steps["seconds"], "core", "nn.Transformer"))
-    print(table.to_string(index=False), flush=True)

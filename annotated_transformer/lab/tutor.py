@@ -425,6 +425,10 @@ def write_exercises(
 )->None:
     "Generate `80_exercises.ipynb` from `81_solutions.ipynb`; execute it afterwards."
     source, target = Path(folder) / "81_solutions.ipynb", Path(folder) / "80_exercises.ipynb"
-    made = exercise_notebook(json.loads(source.read_text(encoding="utf-8")))
+    place = short_repr(str(source))
+    if not source.is_file(): raise FileNotFoundError(f"{place} does not exist.")
+    try: made = exercise_notebook(json.loads(source.read_text(encoding="utf-8")))
+    except (ValueError, LookupError, TypeError, SyntaxError) as e:
+        raise ValueError(f"{place} is no notebook of solutions: {short_repr(e)}.") from None
     text = json.dumps(made, indent=1, sort_keys=True, ensure_ascii=False)
     target.write_text(text + "\n", encoding="utf-8")
