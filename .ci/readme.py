@@ -1,21 +1,25 @@
 """Write README.md and its picture from nbs/index.ipynb: staged by nbdev, written by nbconvert; Quarto is not needed."""
 import re
+import sys
 from pathlib import Path
 
 import yaml
 from nbconvert import MarkdownExporter
 from nbdev.config import get_config
-from nbdev.serve import proc_nbs
 from traitlets.config import Config
+
+sys.path.insert(0, 'docs')
+from stage import stage # noqa: E402
 
 def readme():
     "Text of README.md, and its pictures by path"
     cfg = get_config()
-    staged = proc_nbs(force=True, n_workers=0) / cfg.readme_nb # stages every notebook, so a page that cannot be built fails here
+    staged = stage(0) / cfg.readme_nb # stages every notebook, so a page that cannot be built fails here
     pictures = Config(ExtractOutputPreprocessor=dict(output_filename_template='nbs/images/index_{cell_index}_{index}{extension}'))
     text, extra = MarkdownExporter(config=pictures).from_filename(str(staged))
     text = re.sub(r'```(?:python)?\n#\| (?:echo: false|code-fold: true)\n.*?```\n', '', text, flags=re.S)
     text = re.sub(r'^```\n(?=\S)(.*?)^```$', r'```python\n\1```', text, flags=re.S | re.M)
+    text = re.sub(r'<link rel="stylesheet" href="live/.*?</script>\s*\*.*?\*\n', '', text, flags=re.S) # it needs the site
     front = re.search(r'\A\s*---\n(.*?)\n---\n', text, flags=re.S)
     head = yaml.safe_load(front[1])
     text = f"# {head['title']}\n\n{head['description']}\n" + text[front.end():]

@@ -21,13 +21,16 @@ SEARCHES = { # the page that teaches it comes first
     'positional encoding': ('transformer', 'positions'), 'layer normalization': ('transformer', 'normalization'),
     'BLEU': ('evaluation', 'metrics'), 'checkpoint averaging': ('checkpoints',), 'teacher forcing': ('transformer',),
     'KV cache': ('cache',)}
+FAULTS = dict(empty='charts without marks', tables='tables shown as text', drawings='empty drawings', raw='formulas not rendered', wide='pixels too wide',
+              small='texts below 10 px', cut='code blocks cut', silent='boxes that scroll without a hint', split='names broken or cut in the contents')
+HEAVIEST = 3_000_000 # bytes of a first visit
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
 SETTLED = '''async theme => {
-    if (document.documentElement.dataset.theme !== theme) document.querySelectorAll("figure.chart .plot").forEach(p => p.replaceChildren());
     document.documentElement.dataset.theme = theme;
-    await window.MathJax?.startup?.promise;
-    for (let left = 300; left && [...document.querySelectorAll("figure.chart")].some(f => !f.querySelector(".plot svg")); left--)
-        await new Promise(done => setTimeout(done, 100));
+    for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); // charts notice a change
+    await window.formulas;
+    await window.showCharts?.();
+    for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); // what scrolls is marked
 }'''
 STATE = '''() => ({
     charts: document.querySelectorAll("figure.chart").length,
@@ -38,9 +41,27 @@ STATE = '''() => ({
     tables: [...document.querySelectorAll("article p")].filter(p => p.textContent.startsWith("|")).length,
     drawings: [...document.querySelectorAll(".drawing")].filter(d => !d.querySelector("svg *")).length,
     formulas: document.querySelectorAll(".math").length,
-    raw: [...document.querySelectorAll(".math")].filter(m => !m.querySelector("mjx-container") || m.querySelector("[data-mjx-error]")).length,
+    raw: [...document.querySelectorAll(".math")].filter(m => !m.querySelector(".katex") || m.querySelector(".katex-error")).length,
+    small: [...document.querySelectorAll("figure.chart svg text, .drawing svg text")].filter(t => {
+        const svg = t.ownerSVGElement, scale = svg.clientWidth / (svg.viewBox.baseVal.width || svg.width.baseVal.value);
+        return t.textContent.trim() && svg.clientWidth && parseFloat(getComputedStyle(t).fontSize) * scale < 9.95;
+    }).length,
+    cut: innerWidth < 1000 ? 0 : [...document.querySelectorAll("div.cell_input pre")].filter(p => p.scrollWidth > p.clientWidth + 1).length,
+    silent: [...document.querySelectorAll("article *")].filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 4 && !e.hasAttribute("data-more")
+        && /auto|scroll/.test(getComputedStyle(e).overflowX)).length,
+    split: innerWidth < 1000 ? 0 : [...document.querySelectorAll(".bd-sidebar-secondary .nav-link")].filter(link => {
+        const walker = document.createTreeWalker(link, NodeFilter.SHOW_TEXT);
+        for (let node; (node = walker.nextNode());) for (const word of node.data.matchAll(/\\w+/g)) {
+            const range = document.createRange();
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            const boxes = range.getClientRects();
+            if (boxes.length > 1 || boxes[0]?.right > innerWidth) return true;
+        }
+    }).length,
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     links: [...document.querySelectorAll("a[href]")].map(a => new URL(a.getAttribute("href"), document.baseURI).href),
+    sections: [...document.querySelectorAll("a[href]")].filter(a => /^§/.test(a.textContent)).map(a => a.href),
     ids: [...document.querySelectorAll("[id], a[name]")].map(e => e.id || e.name),
 })'''
 
@@ -75,8 +96,8 @@ async def look(browser, base, name, facts, faults):
         await page.set_viewport_size(dict(width=width, height=900))
         await page.evaluate(SETTLED, theme)
         state = facts[name] = await page.evaluate(STATE)
-        for fault in ('empty', 'tables', 'drawings', 'raw', 'wide'):
-            if state[fault] > 0: faults.append(f'{name} ({how}): {fault} {state[fault]}')
+        for fault in FAULTS:
+            if state[fault] > 0: faults.append(f'{name} ({how}): {FAULTS[fault]}: {state[fault]}')
         if PICTURES: await page.screenshot(path=PICTURES/f'{Path(name).stem}-{how}.png', full_page=True)
     await context.close()
 
@@ -99,33 +120,38 @@ async def search(browser, base, faults):
             if Path(first.split('#')[0].split('?')[0]).stem not in teachers: faults.append(f'search for {word!r} finds {first} first')
         await context.close()
 
-async def first_paint(browser, base, faults):
-    "The best of three, since the machine may be busy with something else"
-    paints = []
-    for _ in range(3):
-        page = await watched(context := await browser.new_context(), base, faults)
-        await page.goto(base + 'index.html')
-        paints.append(await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime'))
-        await context.close()
-    print(f'first text after {min(paints):.0f} ms')
-    if min(paints) > 1000: faults.append(f'index.html shows its first text after {min(paints):.0f} ms')
+async def first_visit(browser, base, faults):
+    "Bytes of index and core page, and the time to the first text, the best of three, since the machine may be busy with something else"
+    for name in ('index.html', 'transformer.html'):
+        paints, sizes = [], []
+        for _ in range(3):
+            page = await (context := await browser.new_context(viewport=dict(width=1280, height=900))).new_page()
+            await page.goto(base + name)
+            await page.wait_for_timeout(500)
+            paints.append(await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime'))
+            sizes.append(await page.evaluate('performance.getEntries().reduce((sum, e) => sum + (e.transferSize ?? 0), 0)'))
+            await context.close()
+        print(f'{name}: {max(sizes) / 1e6:.2f} MB, first text after {min(paints):.0f} ms')
+        if max(sizes) > HEAVIEST: faults.append(f'{name} loads {max(sizes) / 1e6:.2f} MB')
+        if name == 'index.html' and min(paints) > 1000: faults.append(f'{name} shows its first text after {min(paints):.0f} ms')
 
 def broken(base, facts):
-    "Links within the site that lead nowhere"
+    "Links within the site that lead nowhere, and sections of the paper that lead to its first page"
     for name, state in facts.items():
         for link in set(state['links']):
             address, anchor = urldefrag(link)
+            if address == 'https://arxiv.org/abs/1706.03762' and link in state['sections']: yield f'{name}: a section of the paper leads to {link}'
             target = address.removeprefix(base).split('?')[0] or 'index.html'
             if not address.startswith(base): continue
             if not (SITE/unquote(target)).is_file(): yield f'{name}: no page {target}'
-            elif anchor and target in facts and unquote(anchor) not in facts[target]['ids']: yield f'{name}: no {anchor} in {target}'
+            elif anchor and '=' not in anchor and target in facts and unquote(anchor) not in facts[target]['ids']: yield f'{name}: no {anchor} in {target}'
 
 async def main():
     base, facts, faults = serve(), {}, []
     chromium = os.environ.get('CHROMIUM') or shutil.which('chromium') # else Playwright's own
     async with async_playwright() as p:
         browser = await p.chromium.launch(executable_path=chromium, args=FLAGS)
-        await first_paint(browser, base, faults)
+        await first_visit(browser, base, faults)
         work = list(PAGES)
         async def worker():
             while work: await look(browser, base, work.pop(), facts, faults)

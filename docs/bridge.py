@@ -1,6 +1,7 @@
 """nbdev's staged notebooks as pages for Sphinx: `python docs/bridge.py _proc _sphinx`. They keep to plain Markdown, so little is left to do."""
-import json, re, shutil, sys
+import ast, json, re, shutil, sys
 from pathlib import Path
+from types import SimpleNamespace
 import nbformat, yaml
 from nbdev.config import get_config
 
@@ -15,29 +16,69 @@ def callouts(text): # Quarto's boxes as MyST's
     return re.sub(r'^::: *\{\.callout-(\w+)[^}]*\}\n(?:#+ (.*)\n)?([\s\S]*?)^:::$', lambda m: f':::{{admonition}} {m[2] or "Note"}\n:class: {m[1]}\n{m[3].strip()}\n:::', text, flags=re.M)
 
 def local(text, ending='ipynb'): # links between notebooks, and nbdev's to the published site, lead to the pages here
+    text = re.sub(rf'\[\[(`[^`]+`)\]\({OURS}[^)]*\)\]\(', r'[\1](', text) # in a link of the page's own
     text = re.sub(rf'\[(`[^`]+`)\]\({OURS}\w+\.html#(?:[\w.]+\.)?_[^)]*\)', r'\1', text) # private names have no anchor
     text = re.sub(rf'\[`([^`]+)`\]\({OURS}(\w+\.html)#([^)]+)\)', r'<a href="\2#api-\3"><code>\1</code></a>', text) # apart from headings of that name
+    text = text.replace('<details>', '<details open>') # fold.js closes them
     return re.sub(r'(?<=[("])(\w+)\.ipynb', lambda m: f'{page(m[1])}.{ending}', text)
 
-def signature(text, known, shown): # show_doc's Markdown, without the heading that the page has and the signature that the source repeats
-    link, name, body = re.match(r'---\s*(?:(\[source\]\(\S+?\))\S*(?: [^}\n]*\})?\s*)?#+ (.*?)\n(.*)', text, re.S).groups()
-    body = re.sub(rf'\[(`[^`]+`)\]\({OURS}[^)]+\)(?=[^`]*(`[^`]+`[^`]*)*```)', r'\1', body).replace('__main__.', '') # code holds no links
-    parts = [f'<span id="api-{slug(name)}"></span>', f'### {name}' * (name not in known), f'{{.source}}\n{link}' * bool(link), body * (not shown)]
-    return '\n\n'.join(filter(None, parts))
+def doc(cell): # name, source link and text of a show_doc cell; code holds no links, and a class is no function
+    text = '\n\n'.join(out.data[MD] for out in cell.outputs)
+    link, place, name, body = re.match(r'---\s*(?:(\[source\]\((\S+?)\))\S*(?: [^}\n]*\})?\s*)?#+ (.*?)\n(.*)', text, re.S).groups()
+    body = re.sub(rf'\[(`[^`]+`)\]\({OURS}[^)]+\)(?=[^`]*(`[^`]+`[^`]*)*```)', r'\1', body).replace('__main__.', '')
+    if is_class(name, place): body = re.sub(rf'^def {re.escape(name)}\((.*?)^\)(->None)?', rf'class {name}(\1)', body, count=1, flags=re.S | re.M)
+    return SimpleNamespace(name=name, link=link, body=body)
 
-def picture(data): # a drawing as it is; a chart as its data for charts.js, and its stored picture where scripts are off
+def is_class(name, place): # by the source that show_doc links to
+    path = re.search(rf'{CFG.lib_path.name}/[^#]+', place or '')
+    file = CFG.lib_path.parent/path[0] if path else None
+    return bool(file and file.is_file() and re.search(rf'^class {re.escape(name)}\b', file.read_text(encoding='utf-8'), re.M))
+
+def defined(source): # names that a cell defines, methods of @patch with their class
+    for node in ast.parse(source).body:
+        first = node.args.args[:1] if isinstance(node, ast.FunctionDef) else []
+        patched = first and first[0].annotation and any('patch' in ast.unparse(d) for d in node.decorator_list)
+        if hasattr(node, 'name'): yield f'{ast.unparse(first[0].annotation)}.{node.name}' if patched else node.name
+
+def api(docs, known, text=''): # one heading above all objects of a cell, unless the page has it, and the link to their source
+    names = [d.name for d in docs]
+    spans = ''.join(f'<span id="api-{slug(name)}"></span>' for name in names)
+    heading = '' if set(names) <= known else f'### {", ".join(names)}'.replace('.', '.\u200b') # a line may end after a dot
+    return nbformat.v4.new_markdown_cell('\n\n'.join(filter(None, [spans, heading, f'{{.source}}\n{docs[0].link}' * bool(docs[0].link), text])))
+
+def heights(spec): return [spec['height']] if isinstance(spec.get('height'), int) else [h for key in ('hconcat', 'vconcat', 'concat') for part in spec.get(key, []) for h in heights(part)]
+
+def picture(data): # a drawing as it is; a chart as its data for charts.js, with room for it, and its stored picture where scripts are off
     if SVG in data: return f'<div class="drawing">{local("".join(data[SVG]), "html")}</div>'
     stored = f'<img alt="Chart" src="data:image/png;base64,{data.get("image/png", "").strip()}">'
+    room = max(heights(data[VEGA]), default=150) + 60
     spec = json.dumps(data[VEGA]).replace('</', r'<\/')
-    return f'<figure class="chart"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
+    return f'<figure class="chart" style="min-height: {room}px"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
+
+def methods(text, names): # nbdev takes a method's name for a function elsewhere
+    full = {name.split('.')[-1]: name for name in names if '.' in name and name.split('.')[-1] not in names}
+    return re.sub(rf'\[`(\w+)`\]\({OURS}[^)]+\)', lambda m: f'<a href="#api-{slug(full[m[1]])}"><code>{m[1]}</code></a>' if m[1] in full else m[0], text)
+
+def plain(source): return re.sub(r'\A(#\|.*\n?)+', '', source).lstrip('\n')
+
+def merged(nb): # show_doc's cells stand before and after the source of their objects: a cell with `docs` above each source instead
+    cells = [(c, dict(re.findall(r'^#\| ([\w-]+): *(.*)$', c.source, re.M))) for c in nb.cells]
+    docs = {d.name: d for c, o in cells if o.get('output') == 'asis' for d in [doc(c)]}
+    shown = {name for c, o in cells if 'code-summary' in o for name in defined(plain(c.source))}
+    for c, o in cells:
+        if o.get('output') == 'asis':
+            if (d := doc(c)).name not in shown: yield None, o, [d]
+        else:
+            names = defined(plain(c.source)) if 'code-summary' in o else ()
+            yield c, o, [docs[name] for name in names if name in docs]
 
 def cells(nb): # each cell as Sphinx is to see it
-    in_tests, headings, options = False, set(), [dict(re.findall(r'^#\| ([\w-]+): *(.*)$', c.source, re.M)) for c in nb.cells]
-    for c, o, after in zip(nb.cells, options, options[1:] + [{}]):
-        if c.cell_type == 'raw' or o.get('include') == 'false': continue
-        if o.get('output') == 'asis':
-            c = nbformat.v4.new_markdown_cell(signature('\n\n'.join(out.data[MD] for out in c.outputs), headings, 'code-summary' in after))
-        c.source = callouts(local(c.source)) if c.cell_type == 'markdown' else re.sub(r'\A(#\|.*\n?)+', '', c.source).lstrip('\n')
+    in_tests, headings, all_cells = False, set(), list(merged(nb))
+    names = {d.name for _, _, docs in all_cells for d in docs}
+    for c, o, docs in all_cells:
+        if docs: yield api(docs, headings, '' if c else local(docs[0].body))
+        if not c or c.cell_type == 'raw' or o.get('include') == 'false': continue
+        c.source = callouts(local(methods(c.source, names))) if c.cell_type == 'markdown' else plain(c.source)
         if c.cell_type == 'markdown': in_tests |= bool(re.search('^## Tests *$', c.source, re.M))
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):

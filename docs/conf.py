@@ -27,7 +27,8 @@ html_context = dict(default_mode='auto')
 html_static_path = ['static', '../_vendor']
 html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
-html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js')] # charts.js loads vega.js where there is a chart
-mathjax_path = 'tex-svg-full.js'
+html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js', 'scroll.js')] # charts.js loads vega.js when a chart comes near
+mathjax_path = 'math.js' # Sphinx adds it to pages with formulas; it renders them with KaTeX
+myst_update_mathjax = False
 html_search_scorer = str(HERE/'scorer.js')
 html_copy_source = html_show_sourcelink = html_use_index = False

@@ -22,8 +22,9 @@ def staged(folder):
     chart = {VEGA: {'data': '</script>'}, 'image/png': 'QUJD'}
     cells = [
         new_raw_cell('---\ndescription: What it is.\noutput-file: first.html\ntitle: First\n\n---\n'),
-        new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p)'),
+        new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p), [[`g`]({SITE}/other.html#g)](11_other.ipynb)<details>'),
         short_repr('known'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef known(x): ...'), short_repr('unknown'),
+        short_repr('C.m'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef f(x): ...\n\n@patch\ndef m(self:C, x): ...'), short_repr('f'),
         new_code_cell('#| include: false\nhidden'),
         new_code_cell('#| echo: false\nchart', outputs=[new_output('execute_result', chart)]),
         new_code_cell('drawing', outputs=[new_output('execute_result', {SVG: '<svg><a href="11_other.ipynb#part"/></svg>'})])]
@@ -39,12 +40,14 @@ with tempfile.TemporaryDirectory() as tmp:
     index = nbformat.read(target/'index.ipynb', 4).cells
     assert (target/'images'/'a.svg').exists() and not (target/'_quarto.yml').exists()
 
-head, text, known, source, unknown, chart, drawing = cells
+head, text, known, source, unknown, both, two, chart, drawing = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
-assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`'
+assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`, [`g`](other.ipynb)<details open>'
 assert known.source.strip() == '<span id="api-known"></span>\n\n{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
 assert source.source == 'def known(x): ...'
 assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See <a href="other.html#api-g"><code>g</code></a>.*' in unknown.source
+assert both.source == '<span id="api-f"></span><span id="api-c.m"></span>\n\n### f, C.\u200bm\n\n{.source}\n[source](https://there/x.py#L1)' and two.source.startswith('def f'), 'one heading, in the order of the source'
+assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']

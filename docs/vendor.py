@@ -4,7 +4,9 @@ from pathlib import Path
 
 import vl_convert
 
-vendor = Path('_vendor')
-vendor.mkdir(exist_ok=True)
+vendor, katex = Path('_vendor'), Path('docs/node_modules/katex/dist')
+shutil.rmtree(vendor, ignore_errors=True)
+(vendor/'katex'/'fonts').mkdir(parents=True)
 (vendor/'vega.js').write_text('(() => {' + vl_convert.javascript_bundle() + '\n;window.vegaEmbed ??= vegaEmbed})();', encoding='utf-8')
-shutil.copy('docs/node_modules/mathjax/es5/tex-svg-full.js', vendor)
+for name in ('katex.min.js', 'katex.min.css'): shutil.copy(katex/name, vendor/'katex')
+for font in (katex/'fonts').glob('*.woff2'): shutil.copy(font, vendor/'katex'/'fonts')

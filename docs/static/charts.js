@@ -1,29 +1,82 @@
-// Draws each stored chart in the colours of the page, and anew when they change.
-const theme = () => document.documentElement.dataset.theme;
+// Draws each stored chart when the reader comes near, in the colors of the page and for the width of the screen.
+const script = document.currentScript.src, figures = [...document.querySelectorAll("figure.chart")];
+const dark = () => document.documentElement.dataset.theme === "dark";
+const phone = matchMedia("(max-width: 700px)");
+const text = {labelFontSize: 11, titleFontSize: 12};
 const night = {
-  background: "transparent", axis: {labelColor: "#ccc", titleColor: "#ccc", gridColor: "#3a3a3a", domainColor: "#888", tickColor: "#888"},
+  background: "transparent", axis: {labelColor: "#ccc", titleColor: "#ccc", gridColor: "#333", domainColor: "#777", tickColor: "#777"},
   legend: {labelColor: "#ccc", titleColor: "#ccc"}, title: {color: "#ddd"}, header: {labelColor: "#ccc", titleColor: "#ccc"}, text: {color: "#ccc"},
 };
+const inks = {"#000000": "#eee", "#000": "#eee", black: "#eee", "#222": "#ddd", "#333": "#ccc", "#444": "#bbb", "#555": "#bbb", "#666": "#aaa", "#777": "#999"};
 
-async function draw(figure) {
-  const spec = JSON.parse(figure.querySelector("script").textContent);
+function merge(config, looks) {
+  for (const [part, look] of Object.entries(looks)) config[part] = typeof look === "string" ? look : {...config[part], ...look};
+}
+
+function each(node, change) { // every object inside a specification, data apart
+  if (!node || typeof node !== "object") return;
+  if (!Array.isArray(node)) change(node);
+  for (const [key, value] of Object.entries(node)) if (!["data", "datasets"].includes(key)) each(value, change);
+}
+
+const wrapped = (title, width) => title.match(new RegExp(`.{1,${Math.max(12, Math.floor(width / 7))}}(?=\\s|$)\\S*`, "g")).map(line => line.trim());
+
+function legendsBelow(spec, room) {
+  merge(spec.config, {legend: {orient: "bottom", columns: 2, titleLimit: room, labelLimit: room / 2, gradientLength: 120, direction: "horizontal"}});
+  each(spec, part => { if (part.legend?.orient && !["none", "bottom"].includes(part.legend.orient)) part.legend.orient = "bottom"; });
+}
+
+function narrow(spec, room) { // panels below each other, titles in lines, curves as wide as the screen
+  legendsBelow(spec, room);
+  each(spec, part => {
+    if (part.hconcat) { part.vconcat = part.hconcat; delete part.hconcat; }
+    if (part.concat) part.columns = Math.max(1, Math.floor(room / ((part.concat[0].width ?? 150) + 90)));
+    if (typeof part.title === "string" && (part.mark || part.layer || part.concat || part.vconcat)) part.title = wrapped(part.title, room);
+    const first = part.layer?.[0] ?? part, x = part.encoding?.x ?? first.encoding?.x;
+    const curve = ["line", "point", "area", "circle"].includes(first.mark?.type ?? first.mark);
+    if (curve && part.width > room - 90 && x?.type === "quantitative") part.width = Math.max(180, room - 90);
+  });
+}
+
+let library; // loaded once, by the first chart that comes near
+const vega = () => library ??= new Promise((done, fail) => {
+  document.head.append(Object.assign(document.createElement("script"), {src: new URL("vega.js", script), onload: done, onerror: fail}));
+});
+
+async function draw(figure, below = false) {
+  await vega();
+  const spec = JSON.parse(figure.querySelector("script").textContent), room = document.querySelector(".bd-article").clientWidth - 20;
   spec.$schema = "https://vega.github.io/schema/vega-lite/v6.json";
-  if (theme() === "dark") {
-    for (const [part, look] of Object.entries(night)) spec.config[part] = typeof look === "string" ? look : {...spec.config[part], ...look};
-    spec.config.range.category = spec.config.range.category.map(colour => colour === "#000000" ? "#eeeeee" : colour);
+  merge(spec.config, {axis: text, legend: text, header: text});
+  each(spec, part => { for (const key of ["fontSize", "labelFontSize", "titleFontSize"]) if (part[key] < 11) part[key] = 11; });
+  if (phone.matches) narrow(spec, room);
+  else if (below) legendsBelow(spec, room);
+  if (dark()) {
+    merge(spec.config, night);
+    spec.config.range.category = spec.config.range.category.map(color => inks[color] ?? color);
+    each(spec, part => { for (const key of ["color", "fill", "stroke", "value"]) if (inks[part[key]]) part[key] = inks[part[key]]; });
   }
   const plot = figure.querySelector(".plot") ?? figure.appendChild(Object.assign(document.createElement("div"), {className: "plot"}));
   await vegaEmbed(plot, spec, {actions: false, renderer: "svg"});
-  const svg = plot.querySelector("svg"), width = +svg.getAttribute("width"); // small ones fit any screen, wide ones scroll before they are too small to read
-  if (width > 620) svg.style.minWidth = `${0.8 * width}px`;
+  const svg = plot.querySelector("svg"), least = 0.91 * svg.getAttribute("width"); // labels of 11 px stay at 10 or more
+  if (least > room && !below && !phone.matches) return draw(figure, true);
+  svg.style.minWidth = `${least}px`; // what is wider scrolls
+  figure.style.minHeight = "";
+  dispatchEvent(new Event("resize")); // for scroll.js
 }
 
-const figures = document.querySelectorAll("figure.chart");
-let drawn = theme();
-const all = () => figures.forEach(draw);
-if (figures.length) {
-  const vega = Object.assign(document.createElement("script"), {src: new URL("vega.js", document.currentScript.src), onload: all});
-  document.head.append(vega);
-  new MutationObserver(() => { if (theme() !== drawn) { drawn = theme(); if (window.vegaEmbed) all(); } })
-    .observe(document.documentElement, {attributeFilter: ["data-theme"]});
-}
+window.showCharts = () => Promise.all(figures.map(figure => figure.drawing ??= draw(figure)));
+const again = () => { for (const figure of figures) if (figure.drawing) figure.drawing = draw(figure); };
+
+const near = new IntersectionObserver(entries => {
+  for (const {isIntersecting, target} of entries) if (isIntersecting) target.drawing ??= draw(target);
+}, {rootMargin: "800px"});
+figures.forEach(figure => near.observe(figure));
+phone.addEventListener("change", again);
+let shown = dark();
+new MutationObserver(() => { if (dark() !== shown) { shown = dark(); again(); } }).observe(document.documentElement, {attributeFilter: ["data-theme"]});
+
+addEventListener("beforeprint", () => { // the stored pictures of those that are not drawn
+  for (const figure of figures.filter(figure => !figure.drawing)) figure.insertAdjacentHTML("beforeend", `<div class="print">${figure.querySelector("noscript").textContent}</div>`);
+});
+addEventListener("afterprint", () => document.querySelectorAll("figure.chart .print").forEach(picture => picture.remove()));

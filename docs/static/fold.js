@@ -1,4 +1,4 @@
-// Folds tests and cells that only draw; one switch in the header opens everything and is remembered.
+// Folds tests, answers and cells that only draw; one switch in the header opens everything and is remembered.
 // Without scripts everything is open.
 const stored = {
   get: () => { try { return localStorage.getItem("open-all") === "yes"; } catch { return false; } },
@@ -13,7 +13,7 @@ function folded(label, kind, nodes) {
   return details;
 }
 
-const folds = [];
+const folds = [...document.querySelectorAll(".bd-article details")]; // answers
 for (const input of document.querySelectorAll("div.cell.tag_fold-input > .cell_input"))
   folds.push(folded("Code", "fold-code", [input]));
 
@@ -39,7 +39,7 @@ if (folds.length) {
   });
   const label = () => {
     for (const button of buttons) {
-      button.textContent = stored.get() ? "Fold code and tests" : "Open code and tests";
+      button.textContent = stored.get() ? "Fold all" : "Unfold all";
       button.setAttribute("aria-pressed", stored.get());
     }
   };
