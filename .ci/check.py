@@ -17,7 +17,7 @@ def run(*command, cwd=ROOT, **env):
 
 def copied(folder):
     "A copy of everything that the generated files depend on"
-    for name in (NBS, PACKAGE, '.ci'): shutil.copytree(ROOT/name, folder/name, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.ipynb_checkpoints'))
+    for name in (NBS, PACKAGE, '.ci', 'docs'): shutil.copytree(ROOT/name, folder/name, symlinks=True, ignore=shutil.ignore_patterns('__pycache__', '.ipynb_checkpoints', 'node_modules'))
     for name in ('settings.ini', 'setup.py', 'README.md', '_quarto.yml'): shutil.copy(ROOT/name, folder/name)
     return folder
 

@@ -477,17 +477,17 @@ class Reached(Exception): 'The arguments are good, and the work would begin'
 def commands(n, seed, work):
     from inspect import signature
     import torch
-    from fastcore import script
     from hypothesis import strategies as st
     from annotated_transformer.inference import commands as cli, metrics
     from annotated_transformer.lab import benchmarks, engines, experiments
+    from annotated_transformer.train import command_line
     load, pocket, parsed = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket'), []
     def reached(*args, **kwargs): raise Reached
-    kept = script.merge
-    def merged(*dicts): parsed.append(kept(*dicts)); return parsed[-1]
+    kept = command_line.parse_options
+    def parse(*args): parsed.append(kept(*args)); return parsed[-1]
     functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': metrics.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
     takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
-    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'comparison'), (engines, 'pairwise_comparisons'), (engines, 'lengths_benchmark'), (engines, 'short_lines')]
+    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'comparison'), (engines, 'lengths_benchmark')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
     fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
     def check(name, options, words, well_meant, typed):
@@ -500,7 +500,7 @@ def commands(n, seed, work):
         function = functions[name]
         parsed.clear()
         with patch.object(sys, 'argv', [name, *arguments]), patch.object(sys, 'stdin', io.TextIOWrapper(io.BytesIO(typed))), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try: status = script._run_cli(getattr(function, '__wrapped__', function), False) or 0
+            try: command_line.run_command(getattr(function, '__wrapped__', function)); status = 0
             except SystemExit as e: status = e.code or 0
             except Reached: status = 0
         said, answer = (stream.buffer.getvalue().decode('utf-8') for stream in (err, out))
@@ -514,7 +514,7 @@ def commands(n, seed, work):
     with contextlib.ExitStack() as held:
         for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
         held.enter_context(patch.object(benchmarks, 'steps_benchmark', reached))
-        held.enter_context(patch.object(script, 'merge', merged))
+        held.enter_context(patch.object(command_line, 'parse_options', parse))
         held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None, engine='fast': pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
         held.callback(torch.set_num_threads, 1) # at-bench takes a number of threads
         return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
