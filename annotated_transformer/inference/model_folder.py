@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST_BYTES', 'SAVED', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'save_model_folder',
            'check_size', 'read_config', 'load_model_folder', 'check_file', 'SkipInitialization', 'load_model',
-           'more_layers', 'check_header']
+           'more_layers', 'check_positions', 'check_header']
 
 # %% ../../nbs/39_model_folder.ipynb #5e618472
 import json
@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 from dataclasses import asdict, replace
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -224,10 +225,18 @@ def more_layers(stack, depth):
                 if p is not None: part._parameters[name] = nn.Parameter(torch.empty_like(p))
         yield layer
 
+def check_positions(
+    name:str, # Name of a position scheme
+)->type:      # Its class
+    "Return a position scheme; the module of the variants is imported for a name of theirs."
+    if name not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
+    check_choice("positions", name, POSITIONS)
+    return POSITIONS[name]
+
 def check_header(path, config, sizes):
     "Raise unless the file holds the tensors that the configuration describes."
     from safetensors import SafetensorError, safe_open
-    check_choice("positions", config.positions, POSITIONS)
+    check_positions(config.positions)
     small = asdict(replace(config, N=1, N_decoder=1))
     with torch.device("meta"): one = unique_tensors(make_model(*sizes, **small))
     try:

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib import import_module
 from itertools import chain, islice
 
 import torch
@@ -27,6 +26,11 @@ from annotated_transformer.inference.decoding import (
     max_positions,
     sample_decode,
     score_targets,
+)
+from annotated_transformer.inference.model_folder import (
+    check_positions,
+    load_model_folder,
+    save_model_folder,
 )
 from annotated_transformer.train.recipes import (
     check_pairs,
@@ -48,10 +52,9 @@ from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
 from ..train.runs import RunOptions
 from ..train.training import fit as fit_model, nll
-from ..transformer import POSITIONS, make_model, padding_mask, recorders
+from ..transformer import make_model, padding_mask, recorders
 from .beam import SearchOptions, beam_search, mbr_rerank, merge_texts
 from .evaluation import Scores, score as score_outputs
-from .model_folder import load_model_folder, save_model_folder
 
 # %% ../../nbs/43_translator.ipynb #5459deb5
 class Translator:
@@ -352,9 +355,7 @@ def check_configs(config, training, tokenizer):
     if config.tie == "all" and tokenizer == "words":
         raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
     name, most = config.positions, min(training.max_len, training.max_tokens)
-    if name not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
-    check_choice("positions", name, POSITIONS)
-    with torch.device("meta"): positions = POSITIONS[name](config.d_model, 0.)
+    with torch.device("meta"): positions = check_positions(name)(config.d_model, 0.)
     if most > (end := getattr(positions, "max_len", math.inf)):
         raise ValueError(f"max_len={training.max_len} exceeds the {end} of positions={name!r}.")
     return config
