@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from fastcore.script import call_parse
 from torch import nn
 
 from annotated_transformer.transformer import (
@@ -42,7 +41,7 @@ from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
 from ..engine.fast import FAST, FastAttention, FastDropout, FastLayerNorm
 from ..engine.losses import CrossEntropyCompute
-from ..train.command_line import check_record, command_line, plain_errors
+from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
@@ -330,7 +329,7 @@ def write_record(
     return Path(path)
 
 # %% ../../nbs/92_benchmarks.ipynb #bf3c1582
-@call_parse
+@console_script
 def bench(
     size:str="small", # Model size: base, big, small or tiny
     batches:int=5,    # Batches in each round
@@ -342,14 +341,13 @@ def bench(
     "Time one training update, from the plain core to the engine (5 minutes on 2 cores)."
     given = dict(locals())
     import pandas as pd
-    with plain_errors(bench):
-        if threads is not None:
-            check_number("threads", threads, 1, 4096, whole=True)
-            torch.set_num_threads(threads)
-        if json: check_record(json, "at-bench")
-        print(hardware(best_device(device)), flush=True)
-        command = dict(command=command_line("at-bench", bench, given))
-        record = command | benchmarks(size, batches, repeats, device)
-        rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
-        print(pd.DataFrame(rows).to_string(index=False), flush=True)
-        if json: print(f"saved in {write_record(record, json)}")
+    if threads is not None:
+        check_number("threads", threads, 1, 4096, whole=True)
+        torch.set_num_threads(threads)
+    if json: check_record(json, "at-bench")
+    print(hardware(best_device(device)), flush=True)
+    command = dict(command=command_line("at-bench", bench, given))
+    record = command | benchmarks(size, batches, repeats, device)
+    rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
+    print(pd.DataFrame(rows).to_string(index=False), flush=True)
+    if json: print(f"saved in {write_record(record, json)}")

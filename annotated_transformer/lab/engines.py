@@ -17,7 +17,6 @@ from statistics import linear_regression, median
 from time import perf_counter
 
 import torch
-from fastcore.script import call_parse
 from torch import Tensor, nn
 
 from ..checks import check_choice, check_number
@@ -28,7 +27,7 @@ from ..inference.beam import SearchOptions, beam_search
 from ..inference.decoding import greedy_search
 from ..inference.export import export_ctranslate2
 from ..inference.translator import Translator
-from ..train.command_line import check_record, command_line, plain_errors
+from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import hardware, tune_allocator
 from ..transformer import greedy_decode, padding_mask, subsequent_mask
 from .benchmarks import interleave, ratio, write_record
@@ -268,7 +267,7 @@ def engines_benchmark(
     return record
 
 # %% ../../nbs/97_engines.ipynb #5ad19e58
-@call_parse
+@console_script
 def bench_decoding(
     model:str="pocket",  # Model folder, or pocket: the model in this package
     data:str="pocket",   # Corpus: pocket, multi30k, another name, or a path
@@ -281,16 +280,15 @@ def bench_decoding(
 ):
     "Compare decoding speed with Harvard's loop and CTranslate2."
     given = dict(locals())
-    with plain_errors(bench_decoding):
-        check_number("batch", batch, 1, whole=True)
-        if threads is not None:
-            check_number("threads", threads, 1, 4096, whole=True)
-            torch.set_num_threads(threads)
-        if json: check_record(json, "at-bench-decoding")
-        record = dict(command=command_line("at-bench-decoding", bench_decoding, given))
-        record |= engines_benchmark(model, data, sentences, repeats, what.split(","), batch)
-        print_record(record)
-        if json: print(f"saved in {write_record(record, json)}")
+    check_number("batch", batch, 1, whole=True)
+    if threads is not None:
+        check_number("threads", threads, 1, 4096, whole=True)
+        torch.set_num_threads(threads)
+    if json: check_record(json, "at-bench-decoding")
+    record = dict(command=command_line("at-bench-decoding", bench_decoding, given))
+    record |= engines_benchmark(model, data, sentences, repeats, what.split(","), batch)
+    print_record(record)
+    if json: print(f"saved in {write_record(record, json)}")
 
 def print_record(record):
     "Print the tables of a record."

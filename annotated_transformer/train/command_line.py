@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['USER_ERRORS', 'DISK_ERRORS', 'one_line', 'bounded', 'open_streams', 'discard_output', 'say', 'stoppable',
            'report_error', 'reported_errors', 'parse_options', 'is_script', 'console_script', 'run_command',
-           'plain_errors', 'read_settings', 'setting_hint', 'recipe', 'command_line', 'check_record', 'check_ranking']
+           'read_settings', 'setting_hint', 'recipe', 'command_line', 'check_record', 'check_ranking']
 
 # %% ../../nbs/37_command_line.ipynb #133c064a
 import errno
@@ -178,17 +178,6 @@ def run_command(
     with reported_errors(message):
         given |= parse_options(function, args)
         function(**given)
-
-@contextmanager
-def plain_errors(
-    command:Callable,              # Function of the command
-    interrupted:str="interrupted", # Message after a stop signal
-)->Iterator[None]:
-    "The same for functions with `call_parse` of fastcore."
-    if not getattr(script, "is_cli", lambda command: True)(command):
-        yield
-        return
-    with reported_errors(lambda: interrupted): yield
 
 # %% ../../nbs/37_command_line.ipynb #b69daa56
 def read_settings(
