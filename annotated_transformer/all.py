@@ -16,10 +16,11 @@ from annotated_transformer.engine.fast import (
     FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention, pack,
     packed_projection, plain, shared_copy,
 )
-from .engine.cache import CachedStep, IncrementalDecoder, KVCache, can_cache
+from .engine.cache import CachedStep, KVCache, can_cache
 from annotated_transformer.engine.losses import (
     CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
 )
+from .engine.program import IncrementalDecoder, Program, float_linear
 from .engine.parallel import worker_pool
 from annotated_transformer.data.text import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,

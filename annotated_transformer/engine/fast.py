@@ -152,6 +152,8 @@ class FastAttention(MultiHeadedAttention):
         if recorded or p and q.device.type == "cpu": return super().attend(q, k, v, mask)
         return fused_attention(q, k, v, mask, p)
 
+FastAttention.forward.of_core = True # computes what the core computes
+
 # %% ../../nbs/15_fast.ipynb #1dd6a4e7
 def bucket_size(
     n:int, # Rows of a product

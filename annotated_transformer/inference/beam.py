@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'pick', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'replay_best', 'beam_step', 'continuations',
-           'close_full', 'surviving_rows', 'merge_texts', 'mbr_rerank']
+           'close_full', 'surviving_rows', 'merge_texts', 'mbr_rerank', 'search_options']
 
 # %% ../../nbs/41_beam.ipynb #9175251a
 import math
@@ -25,10 +25,10 @@ from annotated_transformer.inference.decoding import (
     top_n,
 )
 
-from ..checks import check_number
+from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
 from ..data.text import ngrams
-from ..engine.cache import IncrementalDecoder
+from ..engine.program import IncrementalDecoder
 from ..transformer import recorders
 
 # %% ../../nbs/41_beam.ipynb #9047bbb2
@@ -83,7 +83,7 @@ def pick(
     "Gather along the second axis."
     return x.gather(1, which[(...,) + (None,) * (x.dim() - 2)].expand(-1, -1, *x.shape[2:]))
 
-def expand_prefixes(ids, cum_logp, logits, width, forbid=None):
+def expand_prefixes(ids, cum_logp, logits, width, tokens=None, forbid=None):
     "The best `width` continuations: ids and cum_logp `(R, c, t + 1)`, parents `(R, c)`."
     rows = 128 if logits.device.type == "cpu" else len(logits) # so many stay in the CPU's cache
     tops = []
@@ -94,6 +94,7 @@ def expand_prefixes(ids, cum_logp, logits, width, forbid=None):
     total = (cum_logp[..., -1:] + logp).flatten(1)                      # (R, k·width)
     total, best = total.topk(min(width, logp[0].numel()))
     parent, token = best // logp.size(-1), token.flatten(1).gather(1, best)
+    if tokens is not None: token = tokens[token] # columns to ids
     ids = torch.cat([pick(ids, parent), token[..., None]], -1)
     return ids, torch.cat([pick(cum_logp, parent), total[..., None]], -1), parent
 
@@ -228,8 +229,9 @@ def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
         logits, weights = decoder.logits_and_attention(prefixes)
         state.attended = state.attended + weights.unflatten(0, state.ids.shape[:2])
     else: logits = decoder.logits(prefixes)
-    check_end(end_symbol, logits)
-    state.ids, state.cum_logp, parent = continuations(state, finished, logits, end_symbol, options)
+    if decoder.tokens is None: check_end(end_symbol, logits)
+    found = continuations(state, finished, logits, decoder.tokens, end_symbol, options)
+    state.ids, state.cum_logp, parent = found
     state.attended = pick(state.attended, parent)
     ended = state.ids[..., -1] == end_symbol
     if beta: penalty = coverage_score(state.attended, decoder.mask, beta)
@@ -249,12 +251,16 @@ def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
     decoder.reorder(*surviving_rows(pick(parent, live), stay, k))
     state.keep(stay)
 
-def continuations(state, finished, logits, end_symbol, options):
+def continuations(state, finished, logits, tokens, end_symbol, options):
     "Expand the prefixes; constraints are relaxed where no hypothesis satisfies them."
     width = 2 * options.beam_size if options.beam_size > 1 else 1
-    if not options.constrained: return expand_prefixes(state.ids, state.cum_logp, logits, width)
+    if not options.constrained:
+        return expand_prefixes(state.ids, state.cum_logp, logits, width, tokens)
+    if tokens is not None: # one column per id, as the constraints need
+        size = len(logits), int(tokens[-1]) + 1
+        logits = logits.new_full(size, -math.inf).index_copy_(1, tokens, logits)
     def forbid(logp, ids): return forbid_tokens(logp, ids, end_symbol, options)
-    strict = expand_prefixes(state.ids, state.cum_logp, logits, width, forbid)
+    strict = expand_prefixes(state.ids, state.cum_logp, logits, width, forbid=forbid)
     stuck = strict[1][:, 0, -1].isneginf() & finished.score[state.rows, 0].isneginf()
     if not stuck.any(): return strict
     free = expand_prefixes(state.ids, state.cum_logp, logits, width)
@@ -308,3 +314,17 @@ def mbr_rerank(
             similarity[i] += (2 * both / size if size else 1.) / longest
     scored = [replace(h, score=min(score, 1.)) for h, score in zip(hypotheses, similarity)]
     return sorted(scored, key=lambda h: h.score, reverse=True)
+
+# %% ../../nbs/41_beam.ipynb #e31724bc
+def search_options(
+    options:dict, # Fields of `SearchOptions`; beam_size is 1, n_best None unless given
+    mbr:bool,     # The hypotheses are reranked
+)->tuple[int|None, SearchOptions]: # `n_best`, options of a search that finds enough hypotheses
+    "Check the options of a search."
+    n_best = options.get("n_best")
+    search = dict(beam_size=1) | check_known(options, SearchOptions)
+    search = SearchOptions(**search | dict(n_best=1 if n_best is None else n_best))
+    check_choice("mbr", mbr, (True, False))
+    if mbr and search.beam_size == 1: raise ValueError("mbr=True needs a beam_size of 2 or more.")
+    if mbr or search.n_best > 1: search = replace(search, n_best=search.beam_size)
+    return n_best, search

@@ -6,7 +6,7 @@
 __all__ = ['REPLACED', 'MOVING', 'SEARCH', 'SAMPLING', 'load_parts', 'hide_progress_bars', 'user_path', 'check_out', 'move_run',
            'settle_replaced', 'set_run_aside', 'replacing_run', 'epoch_callback', 'resume_hint', 'train',
            'run_training', 'plan_training', 'save_and_score', 'input_lines', 'positionals', 'load_models',
-           'decoding_options', 'format_output', 'translate', 'named_command']
+           'decoding_options', 'format_output', 'limited_output', 'translate', 'named_command']
 
 # %% ../../nbs/45_commands.ipynb #edfd1340
 import math
@@ -170,6 +170,7 @@ def train(
     resume:bool=False,    # Continuation from the newest checkpoint
     overwrite:bool=False, # Replacement of an earlier run, kept until the new one has an epoch
     fp16:bool=False,      # Weights stored as float16, half the size
+    shortlist:bool=False, # Lexical table in the folder, for the option --shortlist of at-translate
     cache_dir:str=None,   # Folder for encoded pairs, for large corpora (default: memory)
     shard:bool=False,     # Model parameters sharded over the processes of torchrun
     engine:str="fast",    # Implementation: fast or plain
@@ -199,6 +200,7 @@ def run_training(given, command, world):
         processes = f", {world.size} processes" if world.size > 1 else ""
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=hardware(translator.device) + processes)
+        if given.shortlist: translator.learn_shortlist(parts[0])
         dtype = torch.float16 if given.fp16 else None
         save_and_score(translator, given.out, parts[2], given.show, dtype)
 
@@ -290,6 +292,16 @@ def format_output(n, found):
     scores = ["-" if one.score is None else f"{one.score:.4f}" for one in found]
     return [one_line(f"{n} ||| {one.text} ||| {s}") for one, s in zip(found, scores)]
 
+# %% ../../nbs/45_commands.ipynb #f037c329
+def limited_output(translator, size, name):
+    "Return a translator with a shortlist; the table of the pocket model is learned here."
+    check_number("shortlist", size, len(SPECIALS) + 1, whole=True)
+    if name == "pocket": translator.learn_shortlist(load_corpus("pocket", "train", "de-en")[:8000])
+    if not translator.lexicon:
+        raise ValueError(f"shortlist={size}, but the model has no lexical table: "
+                         "train it with --shortlist.")
+    return translator.with_shortlist(size)
+
 # %% ../../nbs/45_commands.ipynb #c88d39f0
 @console_script
 def translate(
@@ -311,7 +323,8 @@ def translate(
     top_p:float=1.0,    # Probability of the smallest token set to sample from
     seed:int=0,         # Seed of sampling
     device:str=None,    # Device: cpu, cuda or mps (default: the fastest)
-    engine:str="fast",  # Implementation: fast or plain
+    engine:str="fast",  # Implementation: fast, plain or int8
+    shortlist:int=0,    # Number of proposed output tokens per batch; 0: all tokens
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
@@ -320,6 +333,7 @@ def translate(
     options, source = decoding_options(given), [texts] if isinstance(texts, str) else texts
     first, *others = load_models(model, device, engine)
     if engine == "fast": first, *others = (one.packed() for one in (first, *others))
+    if shortlist: first = limited_output(first, shortlist, model)
     if not source:
         source = input_lines()
         if sys.stdin.isatty(): first.chunk = num_workers = 1 # no reading ahead

@@ -18,8 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_ids, check_mask, check_number, short_repr
-from ..engine.cache import IncrementalDecoder, combine_logits
+from ..engine.cache import combine_logits, parts
 from ..engine.fast import shared_copy
+from ..engine.program import IncrementalDecoder
 from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/40_decoding.ipynb #70ee4c5e
@@ -57,9 +58,9 @@ def decoding_models(
 )->Iterator[nn.ModuleList]: # The models in evaluation mode
     "Check models; inside the block, no gradients. The modules of the caller do not change."
     given = own = check_models(model)
-    if any(part.training for one in given for part in one.modules()): own = shared_copy(own).eval()
-    found = recorders.get()
-    moved = {b: found[a] for a, b in zip(given.modules(), own.modules()) if a in found}
+    if any(part.training for one in given for part in parts(one)): own = shared_copy(own).eval()
+    found, moved = recorders.get(), {}
+    if found: moved = {b: found[a] for a, b in zip(given.modules(), own.modules()) if a in found}
     token = recorders.set(found | moved)
     try:
         with torch.no_grad(): yield own
@@ -148,8 +149,9 @@ def generate(
         decoder = IncrementalDecoder(models, src, mask)
         while len(active) and out.size(1) < max_len:
             logits = decoder.logits(out[active])
-            check_end(end_symbol, logits)
+            if decoder.tokens is None: check_end(end_symbol, logits)
             token = choose(logits, active)
+            if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
             out = F.pad(out, (0, 1), value=pad)
             out[active, -1] = token
             if end_symbol is None: continue
@@ -162,7 +164,7 @@ def generate(
 
 def replay_recorded(models, src, mask, tgt):
     "Run recorded models once on the whole output, so that `record_attention` sees complete maps."
-    for model in models:
+    for model in models if recorders.get() else ():
         if tgt.numel() and any(part in recorders.get() for part in model.modules()):
             model(src, tgt, mask, subsequent_mask(tgt.size(1), tgt.device))
 

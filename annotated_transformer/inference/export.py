@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
-           'ctranslate2_spec', 'export_ctranslate2', 'check_export_place', 'read_ctranslate2', 'decode_layer',
-           'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
+           'ctranslate2_spec', 'export_ctranslate2', 'vocabulary_map', 'check_export_place', 'read_ctranslate2',
+           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
 
 # %% ../../nbs/44_export.ipynb #800b635a
 import copy
@@ -22,15 +22,17 @@ from torch import Tensor, nn
 from annotated_transformer.transformer import (
     LearnedPositions,
     PositionalEncoding,
+    PositionwiseFeedForward,
     padding_mask,
     sinusoids,
 )
 
 from ..checks import check_choice, check_number, require, short_repr
 from ..data.text import PAD, SPECIALS
-from ..engine.cache import can_cache
+from ..engine.cache import can_cache, runs_as
 from ..train.checkpoints import atomic_folder
 from .model_folder import check_place, save_tokenizers
+from .shortlist import Lexicon
 
 # %% ../../nbs/44_export.ipynb #d5dc7ebf
 def sublayers(
@@ -51,7 +53,11 @@ def fill_linear(spec, *linears):
     spec.weight = to_array(torch.cat([m.weight for m in linears]))
     if linears[0].bias is not None: spec.bias = to_array(torch.cat([m.bias for m in linears]))
 
-def fill_norm(spec, norm): spec.gamma, spec.beta = to_array(norm.weight), to_array(norm.bias)
+def fill_norm(spec, norm):
+    "Write a layer normalization."
+    if getattr(norm, "bias", None) is None:
+        raise ValueError(f"the norm is an {type(norm).__name__}: CTranslate2 accepts LayerNorm.")
+    spec.gamma, spec.beta = to_array(norm.weight), to_array(norm.bias)
 
 def position_table(positions, rows):
     "The first rows of a table of positions."
@@ -64,6 +70,9 @@ def position_table(positions, rows):
 def fill_layer(spec, layer):
     "Write one layer."
     *attentions, (feed, norm) = sublayers(layer)
+    if not runs_as(feed, PositionwiseFeedForward):
+        raise ValueError(f"feed_forward is a {type(feed).__name__}: CTranslate2 accepts "
+                         "PositionwiseFeedForward.")
     for i, (attn, attn_norm) in enumerate(attentions):
         place = spec.attention if i else spec.self_attention
         if i: # queries come from the target, keys and values from the source
@@ -87,6 +96,9 @@ def ctranslate2_spec(
 ):                      # -> `ctranslate2.specs.TransformerSpec`
     "Return the specification of CTranslate2, filled with the weights of a model."
     from ctranslate2.specs import common_spec, transformer_spec
+    if isinstance(getattr(model, "encoder", None), nn.Identity):
+        raise TypeError(f"model is a {type(model).__name__} without an encoder: "
+                        "this export needs an EncoderDecoder.")
     attn = model.encoder.layers[0].self_attn
     if (attn.d_k, attn.d_v) != (attn.d_model // h,) * 2:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
@@ -132,7 +144,21 @@ def export_ctranslate2(
     with atomic_folder(check_export_place(folder)) as new:
         spec.save(str(new))
         save_tokenizers(*both, new)
+        if getattr(translator, "lexicon", None):
+            (new/"vmap.txt").write_text(vocabulary_map(translator.lexicon), encoding="utf-8")
     return Path(folder)
+
+def vocabulary_map(
+    lexicon:Lexicon, # Lexical table
+    common:int=100,  # Tokens that are always candidates
+)->str:              # Lines "source, tab, targets"; the first source is empty
+    "Return the table of a shortlist in the format of CTranslate2."
+    def names(ids): return " ".join(SPECIALS[i] if i < len(SPECIALS) else str(i) for i in ids)
+    lines = ["\t" + names(lexicon.frequency.argsort(descending=True)[:common].tolist())]
+    for source, (best, p) in enumerate(zip(lexicon.best.tolist(), lexicon.p.tolist())):
+        found = [i for i, q in zip(best, p) if q > 0]
+        if found: lines.append(names([source]) + "\t" + names(found))
+    return "\n".join(lines) + "\n"
 
 def check_export_place(folder):
     "Raise if an export would replace a saved translator."

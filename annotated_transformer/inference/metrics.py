@@ -91,7 +91,7 @@ _WORDS = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
 UNITS = "|unspaced:char" # In signatures: characters of these scripts count as words
 
 def split_words(text):
-    "Split at spaces, and around each character of a script that is written without spaces."
+    "Split at spaces, and around each character of a script without spaces."
     return _WORDS.findall(text)
 
 # %% ../../nbs/46_metrics.ipynb #3753b3d9

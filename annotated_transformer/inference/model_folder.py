@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MOST_BYTES', 'SAVED', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'save_model_folder',
-           'check_size', 'read_config', 'load_model_folder', 'check_file', 'SkipInitialization', 'load_model',
-           'more_layers', 'check_positions', 'check_header']
+           'check_size', 'read_config', 'load_model_folder', 'model_path', 'check_file', 'SkipInitialization',
+           'load_model', 'more_layers', 'check_positions', 'check_header', 'load_lexicon']
 
 # %% ../../nbs/39_model_folder.ipynb #5e618472
 import json
@@ -23,10 +23,13 @@ from torch.overrides import TorchFunctionMode
 
 from annotated_transformer.train.checkpoints import (
     atomic_folder,
+    check_fit,
     check_replaceable,
-    load_weights,
+    copy_weights,
     read_manifest,
+    read_tensors,
     resolve_backup,
+    save_tensors,
     save_weights,
     sha256,
     to_strict_json,
@@ -38,8 +41,10 @@ from ..config import TransformerConfig, upgrade_settings
 from ..data.bpe import load_tokenizer
 from ..data.text import vocabulary_digest
 from ..engine.fast import shared_copy
+from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error
 from ..transformer import POSITIONS, make_model
+from .shortlist import Lexicon, read_lexicon, save_lexicon
 
 # %% ../../nbs/39_model_folder.ipynb #8fd38250
 def check_path(folder):
@@ -115,7 +120,7 @@ def save_tokenizers(
 def save_model_folder(
     translator,  # A `Translator`
     folder,      # Folder to write; a saved model in it is replaced
-    dtype=None,  # Type of the stored weights, such as torch.float16; None: unchanged
+    dtype=None,  # Type of the stored weights: torch.float16, torch.int8 …; None: unchanged
 )->Path:         # The folder
     "Write weights, tokenizers, configuration and model card, all or nothing."
     both = translator.src_tokenizer, translator.tgt_tokenizer
@@ -125,7 +130,10 @@ def save_model_folder(
     card, kept = place/"README.md", place/".README.md" # hidden files are not in the manifest
     edited = card.is_file() and read_manifest(place).get(card.name, (0, ""))[1] != sha256(card)
     with atomic_folder(place) as new:
-        save_weights(translator.model, new/"model.safetensors", dtype)
+        if dtype != torch.int8: save_weights(translator.model, new/"model.safetensors", dtype)
+        else: save_tensors(to_int8(unique_tensors(translator.model)), new/"model.safetensors")
+        if getattr(translator, "lexicon", None):
+            save_lexicon(translator.lexicon, new/"lexicon.safetensors")
         save_tokenizers(*both, new)
         (new/"config.json").write_text(text + "\n", encoding="utf-8")
         (new/card.name).write_text(model_card(translator), encoding="utf-8")
@@ -134,7 +142,8 @@ def save_model_folder(
     if edited: os.replace(kept, card)
     return place
 
-MOST_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25} # Limits of the files that are parsed
+# Limits of the files that are parsed
+MOST_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27}
 
 def check_size(path):
     "Raise if a file has more bytes than `load_model_folder` reads."
@@ -170,8 +179,7 @@ def load_model_folder(
     folder, # Folder of a saved model, or "pocket"
 )->tuple: # Model, source tokenizer, target tokenizer, configuration, about
     "Read a saved model after checking every file; nothing in the folder is executed."
-    pocket = files("annotated_transformer")/"pocket_model"
-    folder = resolve_backup(pocket if folder == "pocket" else check_path(folder))
+    folder = model_path(folder)
     if not folder.is_dir(): raise FileNotFoundError(f"{folder} is not a folder: {SAVED}")
     listed = read_manifest(folder)
     check_file(folder/"config.json", listed)
@@ -186,6 +194,11 @@ def load_model_folder(
     check_header(weights, config, sizes)
     check_file(weights, listed)
     return load_model(weights, config, sizes), tokenizers[0], tokenizers[-1], config, about
+
+def model_path(folder):
+    "Folder of the pocket model, or the given one; after an interrupted saving its backup."
+    pocket = files("annotated_transformer")/"pocket_model"
+    return resolve_backup(pocket if folder == "pocket" else check_path(folder))
 
 def check_file(path, listed, hashed=True):
     "Raise unless a file is the one that was saved."
@@ -210,7 +223,9 @@ def load_model(path, config, sizes):
         model = make_model(*sizes, **asdict(small))
         model.encoder.layers.extend(more_layers(model.encoder, config.N))
         model.decoder.layers.extend(more_layers(model.decoder, config.N_decoder or config.N))
-    load_weights(model, path)
+    tensors = from_int8(read_tensors(path)[1])
+    check_fit(unique_tensors(model), tensors, path)
+    copy_weights(model, tensors)
     for name, p in model.named_parameters():
         if not p.isfinite().all():
             raise ValueError(f"{path} has {name} with numbers that are not finite.")
@@ -238,12 +253,20 @@ def check_header(path, config, sizes):
     from safetensors import SafetensorError, safe_open
     check_positions(config.positions)
     small = asdict(replace(config, N=1, N_decoder=1))
-    with torch.device("meta"): one = unique_tensors(make_model(*sizes, **small))
+    computed = config.positions == "sinusoidal" # sines on "meta" would import torch's compiler
+    if computed: small["positions"] = "learned"
+    with torch.device("meta"), SkipInitialization():
+        one = unique_tensors(make_model(*sizes, **small))
+    if computed: one = {name: t for name, t in one.items() if "_embed.1." not in name}
     try:
         with safe_open(path, "np") as file:
-            found = {name: file.get_slice(name).get_shape() for name in file.keys()}
+            slices = {name: file.get_slice(name) for name in file.keys()}
+            found = {name: part.get_shape() for name, part in slices.items()}
+            kinds = {name: part.get_dtype() for name, part in slices.items()}
     except SafetensorError as e:
         raise ValueError(f"{path} has no valid header ({short_repr(e)}).") from None
+    if int8 := "I8" in kinds.values(): # one scale per row of each matrix
+        one |= {name + SCALE: p[:, 0] for name, p in one.items() if p.dim() == 2}
     depth = dict(encoder=config.N, decoder=config.N_decoder or config.N)
     stacks = [name.split(".layers.")[0] for name in one]
     if len(found) != (count := sum(depth.get(stack, 1) for stack in stacks)):
@@ -252,3 +275,17 @@ def check_header(path, config, sizes):
         first = re.sub(r"(?<=coder\.layers\.)\d+", "0", name) # the same tensor of the first layer
         if first not in one or [*one[first].shape] != shape:
             raise ValueError(f"{path} holds {short_repr(name)} of another shape than config.json.")
+        if int8 and (kinds[name] == "I8") != (one[first].dim() == 2):
+            kind = kinds[name]
+            raise ValueError(f"{path} holds {short_repr(name)} as {kind} among int8 weights.")
+
+def load_lexicon(
+    folder,                # Folder of a saved model, or "pocket"
+    sizes:tuple[int, int], # Sizes of its vocabularies
+)->Lexicon|None:           # None: the folder holds no lexical table
+    "Read the lexical table of a saved model after checking its file."
+    folder = model_path(folder)
+    listed, path = read_manifest(folder), folder/"lexicon.safetensors"
+    if path.name not in listed: return None
+    check_file(path, listed)
+    return read_lexicon(path, sizes)
