@@ -26,7 +26,10 @@ if (tests) {
 
 function show(open) { for (const fold of folds) fold.open = open; }
 
-const target = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
+function target() {
+  try { return document.getElementById(decodeURIComponent(location.hash.slice(1))); }
+  catch { return null; } // an address with a percent sign that encodes nothing
+}
 function reveal() { for (let at = target(); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; }
 
 if (folds.length) {

@@ -81,12 +81,13 @@ export function read_state(hash) {
   if (!Object.hasOwn(TABS, state.tab)) state.tab = DEFAULT.tab;
   for (const key of ["heads", "layers"]) state[key] = state[key].filter(one => typeof one === "string");
   if (!MODULES.includes(state.module)) state.module = DEFAULT.module;
-  if (!BUGS.some(one => one.title === state.bug)) state.bug = "";
+  state.bug = BUGS[Number(state.bug) - 1]?.title ?? "";
   return state;
 }
 
 export function write_state(state) {
-  // only what differs from the default
+  // only what differs from the default; a bug by its number, which does not reveal the cause
+  state = {...state, bug: state.bug && String(1 + BUGS.findIndex(one => one.title === state.bug))};
   const text = value => (typeof value === "string" ? value : JSON.stringify(value));
   const changed = Object.keys(DEFAULT).filter(key => !same(state[key], DEFAULT[key]));
   return "#" + new URLSearchParams(changed.map(key => [key, text(state[key])]));
@@ -277,7 +278,7 @@ class Page {
       : el(
           "div",
           {class: "controls"},
-          el("button", {type: "button", onclick: () => this.set({...TOUR[0].state, tour: 0})}, "Guided tour"),
+          el("button", {type: "button", onclick: () => this.set({...DEFAULT, ...TOUR[0].state, tour: 0})}, "Guided tour"),
           el("button", {type: "button", onclick: () => this.share()}, "Share"),
           el("button", {type: "button", onclick: () => this.reset()}, "Reset"),
         );
@@ -695,7 +696,7 @@ class Page {
     const step = TOUR[this.state.tour];
     if (!step || this.small) return [];
     const n = this.state.tour,
-      go = to => this.set({...TOUR[to]?.state, tour: to});
+      go = to => this.set({...(TOUR[to] && {...DEFAULT, ...TOUR[to].state}), tour: to});
     const button = (title, to, props) =>
       el("button", {type: "button", "data-key": `tour ${title}`, onclick: () => go(to), ...props}, title);
     return [

@@ -1,25 +1,11 @@
 // Ten steps through one translation; each sets the state of the page.
 const EXAMPLE = "Der Mann möchte das Buch nicht kaufen.";
 const CROSS = "decoder.layers.1.src_attn";
-const START = {
-  s: EXAMPLE,
-  beam: 1,
-  heads: [],
-  layers: [],
-  masked: [],
-  positions: true,
-  begin: [],
-  bug: "",
-  temperature: 1,
-  top_k: 0,
-  top_p: 1,
-  gold: false,
-};
 const step = (title, text, anchor, state) => ({
   title,
   text,
   link: `transformer.html#${anchor}`,
-  state: {...START, ...state},
+  state: {s: EXAMPLE, ...state}, // the rest as at the start
 });
 
 export const TOUR = [
