@@ -18,7 +18,7 @@ $(BIN)/python:
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(PIP) --no-build-isolation -e .[dev]
+	$(PIP) --no-build-isolation -e .[dev,family]
 	@touch $@
 
 locked: .venv/locked ## before all others: every package but torch by its hash

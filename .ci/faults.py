@@ -206,7 +206,7 @@ for n in range(limits):
         load_checkpoint(run/"epoch-002", model, optimizer)
 save(3, 3)
 assert found() == {"epoch-001": 1, "epoch-002": 2, "epoch-003": 3}
-assert all("could not be written" in text and "\\n" not in text for text in told), told
+assert all("could not be saved" in text and "\\n" not in text for text in told), told
 print(json.dumps(dict(limits=limits, saves_refused=len(told), largest_file=largest)))
 """
 

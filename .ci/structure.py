@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT/'annotated_transformer'
 ORDER = ('', 'lessons', 'engine', 'data', 'train', 'inference', 'family', 'lab') # who may import whom: only what comes before
 COMMANDS = ('commands', 'metrics', 'experiments', 'benchmarks', 'engines') # modules with console scripts
-SEED_NAMES = ('make_model', 'run_epoch', 'greedy_decode', 'TransformerConfig', 'TrainingConfig') # signatures that the seeds fix
+SEED_NAMES = ('make_model', 'make_lm', 'run_epoch', 'greedy_decode', 'TransformerConfig', 'TrainingConfig') # signatures that the seeds fix
 ACTIONS = {f'actions/{name}' for name in ('checkout', 'setup-python', 'upload-artifact', 'deploy-pages')} # programs that use no other action
 CORE = dict(words=7000, cells=90, code=900)
 
@@ -68,11 +68,12 @@ def problems():
     for path in sorted((ROOT/'.github'/'workflows').glob('*.y*ml')):
         yield from (f'{path.name}: {found}' for found in unpinned(path.read_text(encoding='utf-8')))
     sources = modules()
-    total = sum(len(s.splitlines()) for s in sources.values())
+    size = lambda family: sum(len(s.splitlines()) for name, s in sources.items() if name.startswith('family.') == family)
+    total = size(False)
     lines, counted = core_lines(sources['transformer'])
-    print(f'core: {lines} lines, {counted} of them neither signature, blank nor header; package: {total:,} lines (aim: 11,000)')
+    print(f'core: {lines} lines, {counted} of them neither signature, blank nor header; package: {total:,} lines (aim: 11,000), variants of the Transformer: {size(True):,}')
     if lines > 650 or counted > 350: yield f'the core has {lines} lines, {counted} of them code: at most 650 and 350'
-    if total > 12_950: yield f'the package has {total:,} lines: at most 12,950'
+    if total > 13_650: yield f'the package has {total:,} lines: at most 13,650'
     for name, s in sources.items():
         if name not in ('transformer', 'all') and (n := len(s.splitlines())) > 450: yield f'{name} has {n} lines: at most 450'
         for function, size, parameters in functions(s):
