@@ -26,14 +26,14 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxfrozenset = _REPR.maxdi
 def short_repr(
     value,   # Any value
 )->str:      # At most 60 characters
-    "Return the `repr` of a value for an error message, from its beginning only."
+    "Return the `repr` of a value for an error message, from its start only."
     try: return short_text(_REPR.repr(value), 60)
     except Exception: return f"<{type(value).__name__}>"
 
 def short_text(
     value,         # Path, exception or text
     size:int=200,  # Maximum number of characters
-)->str:            # Its beginning
+)->str:            # Its start
     "Return the `str` of a value for an error message, shortened."
     text = str(value)
     return text if len(text) <= size else text[:size - 3] + "..."
@@ -48,12 +48,12 @@ def check_number(
 )->None:
     "Raise unless `value` is a number from `low` to `high`."
     span = f"of {low} or more" if high == sys.float_info.max else f"from {low} to {high}"
-    wish = f"give a {'whole number' if whole else 'number'} {span}"
+    expected = f"give a {'whole number' if whole else 'number'} {span}"
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         kind = type(value).__name__
-        raise TypeError(f"{name}={short_repr(value)} has the wrong type ({kind}): {wish}.")
+        raise TypeError(f"{name}={short_repr(value)} has the wrong type ({kind}): {expected}.")
     if not low <= value <= high:
-        raise ValueError(f"{name}={short_repr(value)} is out of range: {wish}.")
+        raise ValueError(f"{name}={short_repr(value)} is out of range: {expected}.")
 
 # %% ../nbs/03_checks.ipynb #4f2c0163
 def check_choice(

@@ -178,7 +178,7 @@ def upgrade_settings(
 
 # %% ../nbs/02_config.ipynb #5f9189a8
 def from_json(
-    text:str,   # Text written by `to_json`
+    text:str,   # Text from `to_json`
     cls:type=TransformerConfig, # Class of the configuration
 ):              # -> an instance of `cls`
     "Read a configuration from JSON."

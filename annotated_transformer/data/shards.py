@@ -175,7 +175,7 @@ def _writing(folder):
     "Name the folder in the error of a disk that is full or read-only."
     try: yield
     except OSError as e:
-        raise OSError(f"{folder} could not be written ({e.strerror or e}).") from None
+        raise OSError(f"{folder} could not be saved ({e.strerror or e}).") from None
 
 def _write_note(folder, facts):
     with open(folder/"pairs.json", "w", encoding="utf-8") as file:

@@ -54,7 +54,7 @@ class Cell:
         return [line.removeprefix("#|").strip() for line in lines if line.strip()]
 
     def directive(self,
-        pattern:str, # Regular expression for the beginning of a directive
+        pattern:str, # Regular expression for the start of a directive
     )->re.Match|None: # None: there is no such directive
         "Return the first matching directive."
         return next(filter(None, (re.match(pattern, d) for d in self.directives)), None)

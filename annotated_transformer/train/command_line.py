@@ -56,7 +56,7 @@ def open_streams()->None:
             stream.reconfigure(errors="backslashreplace")
 
 def discard_output(stream)->None:
-    "Redirect a broken stream to the null device: Python writes the rest of its buffer at the end."
+    "Redirect a broken stream to the null device: Python flushes the rest of its buffer at the end."
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -158,7 +158,7 @@ def console_script(
     function:Callable|None=None, # Function of a command
     interrupted:str|Callable="interrupted", # Message after a stop signal, or options -> message
 )->Callable: # The function; called by an installed script, it reads its arguments
-    "Make a function a command that reports errors as the table above says."
+    "Make a function a command that reports errors as in the table above."
     if function is None: return partial(console_script, interrupted=interrupted)
     @wraps(function)
     def command(*args, **kwargs):
@@ -255,7 +255,7 @@ def check_record(
         raise FileNotFoundError(f"{given} is not a file in an existing folder.")
     try: # os.access is not reliable
         (open(path, "r+b") if path.exists() else TemporaryFile(dir=path.parent)).close()
-    except OSError: raise PermissionError(f"{given} cannot be written.") from None
+    except OSError: raise PermissionError(f"{given} cannot be saved.") from None
     if not path.exists(): return path
     try:
         words = json.loads(path.read_text(encoding="utf-8"))["command"].split()

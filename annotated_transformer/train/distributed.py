@@ -35,7 +35,7 @@ class ProcessContext:
 
     @property
     def first(self)->bool: # Rank 0
-        "Whether this process writes files and prints."
+        "Whether this process saves files and prints."
         return self.rank == 0
 
     def all_reduce_sum(self,
@@ -175,7 +175,7 @@ def join_processes(
     except RuntimeError as e:
         if not any(sign in str(e) for sign in SIGNS_OF_A_LOST_PROCESS): raise
         raise RuntimeError(f"process {context.rank} has lost the others: one of them has ended, "
-                           "and its own message says why.") from None
+                           "and its own message has the reason.") from None
     finally: distributed.destroy_process_group()
 
 # %% ../../nbs/32_distributed.ipynb #94c438c4

@@ -220,7 +220,7 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
 def tensorboard(
     folder:str|Path, # Folder of the event files, created with the first row
 )->Callable:         # For `fit(on_epoch=...)`
-    "Return a callback that writes each row for TensorBoard."
+    "Return a callback that logs each row for TensorBoard."
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -242,7 +242,7 @@ def tensorboard(
             writer.flush() # before the next epoch begins
         except OSError as e:
             failed = True
-            warnings.warn(f"{folder} could not be written ({e.strerror or e}), so the curves end "
+            warnings.warn(f"{folder} could not be saved ({e.strerror or e}), so the curves end "
                           "here; log.csv has the same numbers.", stacklevel=2)
         finally: threading.excepthook = hook
     return write

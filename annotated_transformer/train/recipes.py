@@ -154,7 +154,7 @@ def stored_batches(
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.vocabulary.lock")).acquire()
     except OSError as e:
-        raise OSError(f"cache_dir={folder} could not be written ({e.strerror or e}).") from None
+        raise OSError(f"cache_dir={folder} could not be saved ({e.strerror or e}).") from None
     with lock:
         known = stored_vocabulary(folder, wanted)
         both, vocabulary = known or new_vocabulary(pairs, kind, vocab_size, pair)

@@ -91,7 +91,7 @@ def lock_folder(
         raise RuntimeError(f"{out} is in use by another training: "
                            "wait for it, or choose another out.") from None
     except OSError as e:
-        raise OSError(f"{out} cannot be written ({e.strerror or e}): choose another out.") from None
+        raise OSError(f"{out} cannot be saved ({e.strerror or e}): choose another out.") from None
 
 LEFTOVERS = ".epoch-*.new", ".epoch-*.gone", ".update-*", ".unfinished.*" # of a crash
 
@@ -223,7 +223,7 @@ class Run:
         config:TrainingConfig,   # Hyper-parameters of the training
         train:TokenBatches,      # Training pairs
         out=None,                # Folder of log.csv and checkpoints; None: nothing is saved
-        context:ProcessContext=ProcessContext(), # Processes; the first one writes
+        context:ProcessContext=ProcessContext(), # Processes; the first one saves
         fingerprint:dict|None=None, # Further settings that must stay equal
         valid:TokenBatches|None=None, # Validation pairs
     ):
@@ -262,8 +262,8 @@ class Run:
 
     def write(self,
         name:str,    # Name of the checkpoint
-    )->bool:         # True if this process has written it
-        "Write a checkpoint of the present state; raise if a weight is not finite."
+    )->bool:         # True if this process has saved it
+        "Save a checkpoint of the present state; raise if a weight is not finite."
         check_finite(self.model, self.state.step)
         if self.out is None or not self.context.first: return False
         state = dict(
@@ -282,7 +282,7 @@ class Run:
                 log.writerows(self.history)
             os.replace(self.out/".log.new", self.out/"log.csv")
         except OSError as e:
-            raise OSError(f"{self.out/'log.csv'} could not be written ({e.strerror or e}): free "
+            raise OSError(f"{self.out/'log.csv'} could not be saved ({e.strerror or e}): free "
                           "some space; the checkpoint is whole.") from None
         validated = [row for row in self.history if "valid_nll" in row]
         validated.sort(key=lambda row: row["valid_nll"])
@@ -373,7 +373,7 @@ class Run:
         check_settings(began, self.settings, free)
         if (made := len(state["history"]) + (progress.updates > 0)) > self.config.epochs:
             raise ValueError(f"epochs={self.config.epochs}, but the run in {self.out} has begun "
-                             f"{made}: ask for as many or more, or give another out.")
+                             f"{made}: choose as many or more, or give another out.")
         load_checkpoint(folder, self.model, self.optimizer if with_optimizer else None)
         if self.mean:
             load_weights(self.mean.module, folder/"mean.safetensors")
@@ -386,7 +386,7 @@ class Run:
         config = self.config
         weights = sum(p.numel() * p.element_size() for p in self.model.parameters())
         size = (4 if self.mean else 3) * weights
-        # one more is written while the old ones still exist
+        # one more is saved while the old ones still exist
         most = self.keep + config.keep_best + 1 + bool(config.save_every)
         inside = config.average_checkpoints + 1 if config.average_every else 0
         needed = size * max(1, most - len(epoch_folders(self.out)))
@@ -420,10 +420,10 @@ if hasattr(signal, "SIGHUP"): STOP_SIGNALS.append(signal.SIGHUP) # the terminal 
 USUAL_HANDLERS = signal.SIG_DFL, signal.default_int_handler
 
 class Stopped(KeyboardInterrupt):
-    "A training was asked to stop and has finished its update."
+    "A training received a stop signal and has finished its update."
     def __init__(self,
         signals:list, # Signals received; empty: another process received one
-        kept:bool,    # True: a checkpoint was written
+        kept:bool,    # True: a checkpoint was saved
     ):
         self.signal = signals[0] if signals else signal.SIGTERM
         end = "nothing was kept, for out=None."

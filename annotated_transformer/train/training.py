@@ -213,7 +213,7 @@ def after_update(run, seconds, signals=()):
         run.worker.gather()
         run.write("unfinished")
     if stop:
-        run.context.barrier() # until the first process has written
+        run.context.barrier() # until the first process has saved
         raise Stopped(signals, run.out is not None)
 
 def train_epoch(
