@@ -1,6 +1,10 @@
-// Marks what can be scrolled to the right, so that site.css fades its right edge.
+// Marks what is wider than the page (data-wide) and what goes on to the right (data-more), for site.css.
 const wide = ".bd-article pre, .bd-article .cell_output > .output, .bd-article table, figure.chart, .drawing, div.math";
-const mark = box => box.toggleAttribute("data-more", box.scrollWidth - box.clientWidth - box.scrollLeft > 4);
+function mark(box) {
+  const hidden = box.scrollWidth - box.clientWidth;
+  box.toggleAttribute("data-wide", hidden > 4);
+  box.toggleAttribute("data-more", hidden - box.scrollLeft > 4);
+}
 
 function look() { for (const box of document.querySelectorAll(wide)) mark(box); }
 
