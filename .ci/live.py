@@ -231,7 +231,7 @@ READY, STATUS = '.live[data-ready]', '.live .status'
 TABS = 'attention', 'maps', 'steps', 'vectors', 'probabilities', 'beam', 'change', 'bug'
 SHOWN = 'Der Mann möchte das Buch nicht kaufen.'
 HOSTILE = ('#s=&at=x', '#s=Hallo&heads=5&layers={}&at=1e99', '#s=%00%C3%BF&tab=toString&module=__proto__', '#s=a&beam=1000000&top_k=-4&temperature=0',
-           '#s=Hallo&heads=[1,null,"x.9"]&masked=[null,"a"]&begin=[-1,1e9,"4"]', '#s=' + 'ab ' * 400, '#=&&&==', '#tests')
+           '#s=Hallo&heads=[1,null,"x.9"]&masked=[null,"a"]&begin=[-1,1e9,"4"]', '#s=' + 'ab ' * 400, '#=&&&==', '#tests', '#x=%ff', '#s=%ff', '#%')
 
 def settled(page, text):
     page.wait_for_function('text => document.querySelector(".live .output").textContent === text', arg=text, timeout=60_000)
@@ -355,6 +355,10 @@ def check_use(browser, base, translator, faults):
         page.goto(base + LIVE_PAGE + address)
         page.wait_for_function('document.querySelector(".live[data-ready]") || /Type a German/.test(document.querySelector(".live .status")?.textContent)', timeout=60_000)
         for tab in TABS: page.evaluate(SET, dict(tab=tab))
+        if address in ('#x=%ff', '#s=%ff', '#tests'): # not an address of the page: the example stays
+            page.evaluate('address => { location.hash = ""; location.hash = address; }', address)
+            page.evaluate('new Promise(done => setTimeout(done, 50))')
+            expect(f'{address} changes the sentence', page.input_value('.live input[type=text]') == SHOWN)
     page.context.close()
 
 def check_without_model(browser, base, faults):

@@ -4,8 +4,8 @@ const SPECIALS = ["<s>", "</s>", "<blank>", "<unk>"];
 
 const MAX_MARKS = 30; // combining marks in a row
 const HIDDEN = new RegExp("[\\0-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f\\xad\\u034f\\u061c\\u200b"
-  + "\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff0-\\ufffb\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}"
-  + "\\u{e0000}-\\u{e001f}]+", "gu");
+  + "\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff0-\\ufffb\\u{1bca0}-\\u{1bca3}"
+  + "\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e001f}]+", "gu");
 const JOINER = /[\u180e\u200c\u200d\u{e0020}-\u{e007f}]/u;
 // scripts with joiners
 const LIGATED = /[\u0590-\u167f\u1681-\u1dff\u2190-\u2fff\u3001-\u{10ffff}]/u;
@@ -45,7 +45,8 @@ function byte_alphabet() { // a printable character for each byte, as GPT-2 does
 }
 
 const WORDS = new RegExp("'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+"
-  + "| ?[^\\p{White_Space}\\p{L}\\p{N}]+|\\p{White_Space}+(?!\\P{White_Space})|\\p{White_Space}+", "gu");
+  + "| ?[^\\p{White_Space}\\p{L}\\p{N}]+|\\p{White_Space}+(?!\\P{White_Space})"
+  + "|\\p{White_Space}+", "gu");
 
 const utf8 = bytes => new TextDecoder("utf-8", {ignoreBOM: true}).decode(Uint8Array.from(bytes));
 

@@ -30,7 +30,8 @@ export function matmul_t(a, b) { // a bᵀ: (T, K) and (S, K) to (T, S)
 export function transpose(a) {
   const {rows, cols, data} = a;
   return new Matrix(cols, rows).map((_, n) => data[n % rows * cols + Math.floor(n / rows)]);
-}const matmul = (a, b) => matmul_t(a, transpose(b));
+}
+const matmul = (a, b) => matmul_t(a, transpose(b));
 
 export function each_row(a, f) { // f maps a row to a row
   const out = new Matrix(a.rows, a.cols);
@@ -273,8 +274,6 @@ export function read_weights(buffer) { // a safetensors file of float16: JSON he
   }));
 }
 
-const last = steps => [...steps].at(-1);
-
 export class IncrementalDecoder { // computes only the new position; a prefix is {ids, caches}
   constructor(model, src, src_mask) {
     Object.assign(this, {model, src_mask, memory: model.encode(src, src_mask)});
@@ -302,7 +301,7 @@ export function* greedy_steps(model, src, src_mask, max_len, begin = []) { // yi
     yield {ids: prefix.ids, logits};
   }
 }
-export const greedy_search = (...args) => last(greedy_steps(...args)).ids;
+export const greedy_search = (...args) => [...greedy_steps(...args)].at(-1).ids;
 
 export const length_normalizer = (n, alpha) => ((5 + n) / 6) ** alpha; // Wu et al. 2016 (§6.1)
 
@@ -326,7 +325,7 @@ export function* beam_steps(model, src, src_mask, max_len, {beam_size, length_pe
     if (prefixes.length && prefixes[0].logp / longest <= best.score) break;
   }
 }
-export const beam_search = (...args) => last(beam_steps(...args)).best;
+export const beam_search = (...args) => [...beam_steps(...args)].at(-1).best;
 
 export function top(values, n) { // indices of the n largest, largest first
   return Array.from(values, (_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, n);
