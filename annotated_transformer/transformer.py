@@ -79,11 +79,11 @@ class MultiHeadedAttention(nn.Module):
         return self.W_o(x.transpose(1, 2).flatten(-2))                         # (B, T, D)
 
     def heads(self, q, k, v, start=0):
-        "Split the last axis into h heads; `start` is the position of the first key."
+        "Split the last axis into h heads; variants use `start`, the position of the first key."
         return tuple(x.unflatten(-1, (self.h, -1)).transpose(1, 2) for x in (q, k, v))
 
     def attend(self, q, k, v, mask):
-        "Attention in every head; in self-attention the queries are the last T of the S positions."
+        "Attention in every head; a recorder may receive the weights."
         x, weights = attention(q, k, v, mask, self.dropout)
         if not torch.compiler.is_compiling() and (record := recorders.get().get(self)):
             record(weights.detach())
@@ -101,9 +101,9 @@ def record_attention(
     if not modules: raise ValueError(f"{type(model).__name__} contains no MultiHeadedAttention")
     maps = last_maps[model] = {}
     def recorder(name): return lambda weights: maps.update({name: weights})
-    token = recorders.set({**recorders.get(), **{m: recorder(name) for m, name in modules.items()}})
+    old = recorders.set({**recorders.get(), **{m: recorder(name) for m, name in modules.items()}})
     try: yield maps
-    finally: recorders.reset(token)
+    finally: recorders.reset(old)
 
 # %% ../nbs/01_transformer.ipynb #644de676
 def padding_mask(
@@ -410,8 +410,8 @@ class EncoderDecoder(nn.Module):
 
 # %% ../nbs/01_transformer.ipynb #25d24b71
 def init_weights(
-    model:EncoderDecoder, # Model to initialize in place
-)->EncoderDecoder:        # The same model
+    model:EncoderDecoder, # Model, or a part of one, to initialize in place
+)->EncoderDecoder:        # The same
     "Xavier for matrices, N(0, 1/D) for embeddings, zero for biases."
     embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     for p in model.parameters():
@@ -489,7 +489,7 @@ class Batch:
             self.tgt_mask = self.make_std_mask(self.tgt, pad)
             self.ntokens = int((self.tgt_y != pad).sum())
 
-    make_std_mask = staticmethod(target_mask)
+    make_std_mask = staticmethod(target_mask) # the name in Harvard's tutorial
 
 # %% ../nbs/01_transformer.ipynb #43eb8020
 class LabelSmoothing(nn.Module):
@@ -555,13 +555,13 @@ class TrainState:
     tokens:int = 0     # Target tokens without padding
 
 class DummyOptimizer:
-    "Optimizer that changes nothing."
+    "Optimizer that changes nothing, for evaluation."
     def __init__(self): self.param_groups = [{"lr": 0.}]
     def step(self): "Do nothing."
     def zero_grad(self, set_to_none=True): "Do nothing."
 
 class DummyScheduler:
-    "Scheduler that changes nothing."
+    "Scheduler that changes nothing, for evaluation."
     def step(self): "Do nothing."
 
 def run_epoch(

@@ -6,11 +6,14 @@
 __all__ = ['LESSONS', 'trace_shapes', 'Drawing', 'diagram', 'draw_model', 'size_by_part']
 
 # %% ../../nbs/13_architecture.ipynb #8f07343b
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 # %% ../../nbs/13_architecture.ipynb #45ea6895
 def trace_shapes(
@@ -19,26 +22,18 @@ def trace_shapes(
 )->list[tuple[str, str, tuple[int, ...]]]: # Name, class and output shape of each module, in order
     "Return the output shape of every module that `run` calls."
     names, steps = {module: name for name, module in model.named_modules()}, []
-
     def note(module, args, out):
-        if isinstance(out, Tensor):
+        if module in names and isinstance(out, Tensor):
             steps.append((names[module], type(module).__name__, tuple(out.shape)))
-
-    hooks = [module.register_forward_hook(note) for module in names]
-    try:
-        with torch.no_grad(): run()
-    finally:
-        for hook in hooks: hook.remove()
+    with torch.no_grad(), register_module_forward_hook(note): run()
     return steps
 
 # %% ../../nbs/13_architecture.ipynb #483fa086
+@dataclass(eq=False, repr=False)
 class Drawing:
     "An SVG picture that displays itself; its `repr` describes it in words."
-    def __init__(self,
-        svg:str,   # The picture
-        words:str, # Plain-text description
-    ):
-        self.svg, self.words = svg, words
+    svg:str   # The picture
+    words:str # Plain-text description
 
     def _repr_mimebundle_(self, include=None, exclude=None): return {"image/svg+xml": self.svg}
     def __repr__(self): return self.words
@@ -63,14 +58,13 @@ def _picture(body, title, box, words):
     return Drawing("\n".join(parts), words)
 
 # %% ../../nbs/13_architecture.ipynb #861f07ed
-def _text(x, y, w, h, text):
-    "Return centered lines of text as SVG."
-    lines = text.split("\n")
-    top = y + h / 2 + 5 - 8 * (len(lines) - 1)
-    return "".join(f'<text x="{x + w / 2:g}" y="{top + 16 * i:g}" text-anchor="middle">'
-                   f"{escape(line)}</text>" for i, line in enumerate(lines))
+def _box(x, y, w, h, color):
+    "Return a box with a translucent color as SVG."
+    box = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="5"'
+    return (f'<rect {box} class="paper" fill="#fff"/>'
+            f'<rect {box} fill="{color}" fill-opacity=".2" stroke="{color}"/>')
 
-def _arrow(points, dashed=False):
+def _arrow(points):
     "Return a path through the points with a head at its end."
     (x0, y0), (x1, y1) = points[-2:]
     size = max(abs(x1 - x0), abs(y1 - y0)) or 1
@@ -78,8 +72,7 @@ def _arrow(points, dashed=False):
     path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
     head = (f"M{x1 - dx - dy * .7:g} {y1 - dy + dx * .7:g}L{x1:g} {y1:g}"
             f"L{x1 - dx + dy * .7:g} {y1 - dy - dx * .7:g}")
-    dash = ' stroke-dasharray="3 4"' if dashed else ""
-    return f'<path {_INK}{dash} d="{path}"/><path {_INK} d="{head}"/>'
+    return f'<path {_INK} d="{path}"/><path {_INK} d="{head}"/>'
 
 def diagram(
     boxes:list,     # `(x, y, w, h, text)`, optionally with a color; without one there is no frame
@@ -89,10 +82,11 @@ def diagram(
     "Draw boxes and arrows."
     body = [_arrow(points) for points in arrows]
     for x, y, w, h, text, *color in boxes:
-        box = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="5"'
-        body += [f'<rect {box} class="paper" fill="#fff"/><rect {box} fill="{c}" '
-                 f'fill-opacity=".2" stroke="{c}"/>' for c in color]
-        body.append(_text(x, y, w, h, text))
+        lines = text.split("\n")
+        top = y + h / 2 + 5 - 8 * (len(lines) - 1)
+        texts = (f'<text x="{x + w / 2:g}" y="{top + 16 * i:g}" text-anchor="middle">'
+                 f"{escape(line)}</text>" for i, line in enumerate(lines))
+        body += [*(_box(x, y, w, h, c) for c in color), "".join(texts)]
     xs = [x for b in boxes for x in (b[0], b[0] + b[2])] + [x for a in arrows for x, _ in a]
     ys = [y for b in boxes for y in (b[1], b[1] + b[3])] + [y for a in arrows for _, y in a]
     x, y = min(xs) - 8, min(ys) - 8
@@ -101,19 +95,15 @@ def diagram(
 
 # %% ../../nbs/13_architecture.ipynb #b013d546
 _PAGE, _GREY = "01_transformer.ipynb#", "#888888"
-_NORM = _PAGE + "residual-connection-and-layer-normalization"
-LESSONS = { # Class -> section that explains it, and a color; other modules may add theirs
-    "Embeddings": (_PAGE + "embeddings-and-output-projection", "#009E73"),
-    "PositionalEncoding": (_PAGE + "positional-encoding", "#009E73"),
-    "LearnedPositions": (_PAGE + "positional-encoding", "#009E73"),
-    "MultiHeadedAttention": (_PAGE + "multi-head-attention", "#0072B2"),
-    "PositionwiseFeedForward": (_PAGE + "feed-forward-network", "#D55E00"),
-    "LayerNorm": (_NORM, _GREY),
-    "SublayerConnection": (_NORM, _GREY),
-    "EncoderLayer": (_PAGE + "encoder-and-decoder", _GREY),
-    "DecoderLayer": (_PAGE + "encoder-and-decoder", _GREY),
-    "Generator": (_PAGE + "embeddings-and-output-projection", "#CC79A7"),
-}
+# Class -> section that explains it, and a color; other modules may add theirs
+LESSONS = {name: (_PAGE + section, color) for section, color, *names in (
+    ("embeddings-and-output-projection", "#009E73", "Embeddings"),
+    ("positional-encoding", "#009E73", "PositionalEncoding", "LearnedPositions"),
+    ("multi-head-attention", "#0072B2", "MultiHeadedAttention"),
+    ("feed-forward-network", "#D55E00", "PositionwiseFeedForward"),
+    ("residual-connection-and-layer-normalization", _GREY, "LayerNorm", "SublayerConnection"),
+    ("encoder-and-decoder", _GREY, "EncoderLayer", "DecoderLayer"),
+    ("embeddings-and-output-projection", "#CC79A7", "Generator")) for name in names}
 
 def _lesson(module):
     "Return section and color of a module, by its class or the nearest base class."
@@ -139,8 +129,7 @@ def _columns(model):
     embeds = {name: part for name, part in parts.items() if isinstance(part, nn.Sequential)}
     if not stacks or len(stacks) != len(embeds):
         raise TypeError(f"model is a {type(model).__name__}, not stacks with their embeddings")
-    known = [*stacks, *embeds.values()]
-    heads = [part for part in parts.values() if part not in known]
+    heads = [part for part in parts.values() if part not in [*stacks, *embeds.values()]]
     return [(name, _rows(embed, stack, heads if stack is stacks[-1] else []))
             for (name, embed), stack in zip(embeds.items(), stacks)]
 
@@ -156,12 +145,10 @@ def _block(module, name, x, y):
     kind, color = type(module).__name__, _lesson(module)[1]
     size = f"{sum(p.numel() for p in module.parameters()):,}"
     shapes = [f"{part} {tuple(p.shape)}" for part, p in module.named_parameters()]
-    box, short = f'x="{x}" y="{y}" width="200" height="36" rx="5"', name.split("layers.0.")[-1]
+    short = escape(name.split("layers.0.")[-1])
     return _linked(module, "\n".join([f"{name}: {kind}, {size} parameters", *shapes]),
-        f'<rect {box} class="paper" fill="#fff"/>'
-        f'<rect {box} fill="{color}" fill-opacity=".2" stroke="{color}"/>'
-        f'<text x="{x + 10}" y="{y + 16}">{escape(kind)}</text>'
-        f'<text x="{x + 10}" y="{y + 29}" class="small">{escape(short)}</text>'
+        f'{_box(x, y, 200, 36, color)}<text x="{x + 10}" y="{y + 16}">{escape(kind)}</text>'
+        f'<text x="{x + 10}" y="{y + 29}" class="small">{short}</text>'
         f'<text x="{x + 190}" y="{y + 29}" class="small" text-anchor="end">{size}</text>')
 
 # %% ../../nbs/13_architecture.ipynb #9e1166ea
@@ -175,12 +162,11 @@ def _sum(path, name, mid, fork, y, rail):
 
 def _frame(stack, name, x, y, foot):
     "Return the frame around the layer that is drawn for all."
-    layers = list(stack.layers)
-    kind = f"{len(layers)} × {type(layers[0]).__name__}" if layers else "0 layers"
-    each = sum(p.numel() for p in layers[0].parameters()) if layers else 0
+    layer = next(iter(stack.layers), nn.Identity())
+    kind = f"{len(stack.layers)} × {type(layer).__name__}" if len(stack.layers) else "0 layers"
+    each = sum(p.numel() for p in layer.parameters())
     box = f'x="{x - 26}" y="{y}" width="252" height="{foot - y}" rx="10"'
-    return _linked(layers[0] if layers else stack,
-        f"{name}.layers: {kind}, {each:,} parameters each",
+    return _linked(layer, f"{name}.layers: {kind}, {each:,} parameters each",
         f'<rect {box} fill="#888888" fill-opacity=".12" stroke="#888888"/>'
         f'<text x="{x - 14}" y="{y + 18}" font-weight="bold" font-size="12">{escape(kind)}</text>'
         f'<text x="{x + 214}" y="{y + 18}" class="small" text-anchor="end">{each:,} each</text>')
@@ -238,7 +224,7 @@ def _joins(at, names, tops):
 def draw_model(
     model:nn.Module, # Model of `make_model`, or any model of such stacks and embeddings
 )->Drawing:          # Displays itself; `.svg` is the picture
-    "Draw the architecture from the module tree (Figure 1); each block links to its section."
+    "Draw the module tree as in the paper's Figure 1; each block links to its section."
     columns, at, tops, svg, words = _columns(model), {}, {}, [], []
     names = {module: name for name, module in model.named_modules()}
     for i, (feed, rows) in enumerate(columns):
@@ -264,10 +250,7 @@ def size_by_part(
     model:nn.Module, # Any model
 )->dict[str, int]:   # Name of a child -> number of parameters
     "Count the parameters of each child; shared parameters count where they first appear."
-    seen, sizes = set(), {}
-    for name, part in model.named_children():
-        new = {id(p): p.numel() for p in part.parameters() if id(p) not in seen}
-        seen |= new.keys()
-        sizes[name] = sum(new.values())
-    own = sum(p.numel() for p in model.parameters(recurse=False) if id(p) not in seen)
-    return {**sizes, "itself": own} if own else sizes
+    sizes = Counter({name: 0 for name, _ in model.named_children()})
+    for name, p in model.named_parameters(): # each once
+        sizes[name.split(".")[0] if "." in name else "itself"] += p.numel()
+    return dict(sizes)
