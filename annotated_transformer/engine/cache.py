@@ -97,6 +97,14 @@ def attention_recorder(
 
 class Step:
     "Logits and recorded attention of a step that runs the model's modules."
+    def __init__(self,
+        model:nn.Module,  # An `EncoderDecoder` in evaluation mode
+        src:Tensor,       # Source ids `(B, S)`
+        mask:Tensor|None, # Source mask `(B, 1, S)`
+        linear=None,      # Not used: `Program` has products of other kinds
+    ):
+        self.model, self.mask, self.memory = model, mask, model.encode(src, mask)
+
     def logits(self,
         ids:Tensor,        # Prefixes `(R, t)`, R a multiple of B
         tokens:Tensor|None=None, # Token ids of the columns `(n,)`; None: all
@@ -114,16 +122,20 @@ class Step:
         prefixes = self.rows // len(mean) if len(mean) else 1
         return mean.unflatten(1, (prefixes, -1))[:, :, -1].flatten(0, 1).float()
 
+    def reorder(self,
+        rows:Tensor|None=None,      # Prefixes that continue; None: all
+        sentences:Tensor|None=None, # Sentences that continue; None: all
+    )->None:
+        "Keep these rows, in this order."
+        if sentences is None: return
+        self.memory = self.memory[sentences]
+        if self.mask is not None: self.mask = self.mask[sentences]
+
 # %% ../../nbs/16_cache.ipynb #44545577
 class CachedStep(Step):
     "Decoding step of one model; each call computes only the positions that are new."
-    def __init__(self,
-        model:nn.Module,  # An `EncoderDecoder` in evaluation mode
-        src:Tensor,       # Source ids `(B, S)`
-        mask:Tensor|None, # Source mask `(B, 1, S)`
-        linear=None,      # Not used: `Program` has products of other kinds
-    ):
-        self.model, self.mask, self.memory = model, mask, model.encode(src, mask)
+    def __init__(self, model, src, mask, linear=None):
+        super().__init__(model, src, mask)
         self.length, self.table, layers = 0, None, model.decoder.layers
         self.layers = [(KVCache(), KVCache(0)) for _ in layers]
         own = [m.self_attn for m in layers]
@@ -144,10 +156,15 @@ class CachedStep(Step):
         x = self.embed(ids)
         new = x.size(1)
         causal = None if new == 1 else subsequent_mask(ids.size(1), ids.device)[:, -new:]
-        for n, layer in enumerate(self.model.decoder.layers):
-            x = self.run_layer(n, layer, x, causal)
+        x = self.run_layers(x, causal)
         self.length = ids.size(1)
         return self.model.decoder.norm(x)[:, -1]
+
+    def run_layers(self, x, causal):
+        "All layers at the new positions."
+        for n, layer in enumerate(self.model.decoder.layers):
+            x = self.run_layer(n, layer, x, causal)
+        return x
 
     def embed(self, ids):
         "Embed the new ids; the position scheme is tabulated by its output for zeros."
@@ -166,10 +183,14 @@ class CachedStep(Step):
             x = layer.sublayer[1](x, lambda x: self.cross_attention(layer.src_attn, source, x))
         return layer.sublayer[-1](x, layer.feed_forward)
 
-    def self_attention(self, attn, cache, x, causal):
+    def project(self, attn, cache, x):
         "Queries of the new positions, keys and values of all."
         q, k, v = attn.heads(attn.W_q(x), attn.W_k(x), attn.W_v(x), start=self.length)
-        k, v = cache.append(k, v)
+        return q, *cache.append(k, v)
+
+    def self_attention(self, attn, cache, x, causal):
+        "Attention of the new positions to all."
+        q, k, v = self.project(attn, cache, x)
         return attn.W_o(attn.attend(q, k, v, causal).transpose(1, 2).flatten(-2))
 
     def cross_attention(self, attn, cache, x):
@@ -184,17 +205,12 @@ class CachedStep(Step):
         x_out = attn.attend(q, *cache.filled(), self.mask)              # (B, h, R/B · T, K)
         return attn.W_o(x_out.transpose(1, 2).flatten(-2)).view(x.shape)
 
-    def reorder(self,
-        rows:Tensor|None=None,      # Prefixes that continue; None: all
-        sentences:Tensor|None=None, # Sentences that continue; None: all
-    )->None:
+    def reorder(self, rows=None, sentences=None):
         "Keep these rows, in this order."
+        super().reorder(rows, sentences)
         for own, source in self.layers:
             if rows is not None: own.reorder(rows)
             if sentences is not None: source.reorder(sentences)
-        if sentences is None: return
-        self.memory = self.memory[sentences]
-        if self.mask is not None: self.mask = self.mask[sentences]
 
     @property
     def last_cross_attention(self)->nn.Module: # A `MultiHeadedAttention`
@@ -242,13 +258,8 @@ warned_classes = set() # Model classes that `UncachedStep` has warned about
 
 class UncachedStep(Step):
     "Decoding step of a model with unknown layers: every call runs the whole decoder."
-    def __init__(self,
-        model:nn.Module,  # Has `encode`, `decode` and `generator`
-        src:Tensor,       # Source ids `(B, S)`
-        mask:Tensor|None, # Source mask `(B, 1, S)`
-        linear=None,      # Not used: `Program` has products of other kinds
-    ):
-        self.model, self.mask, self.memory = model, mask, model.encode(src, mask)
+    def __init__(self, model, src, mask, linear=None):
+        super().__init__(model, src, mask)
         if type(model) in warned_classes: return
         warned_classes.add(type(model))
         name = type(model).__name__
@@ -262,15 +273,6 @@ class UncachedStep(Step):
         memory = self.memory.repeat_interleave(times, 0)
         mask = None if self.mask is None else self.mask.repeat_interleave(times, 0)
         return self.model.decode(memory, mask, ids, subsequent_mask(ids.size(1), ids.device))[:, -1]
-
-    def reorder(self,
-        rows:Tensor|None=None,      # Not used
-        sentences:Tensor|None=None, # Sentences that continue; None: all
-    )->None:
-        "Keep these sentences, in this order."
-        if sentences is None: return
-        self.memory = self.memory[sentences]
-        if self.mask is not None: self.mask = self.mask[sentences]
 
     @property
     def last_cross_attention(self)->nn.Module: # A `MultiHeadedAttention`

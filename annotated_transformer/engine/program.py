@@ -47,12 +47,11 @@ def pack_weights(weights):
 def bucket_size(
     n:int,   # Sentences
     k:int=1, # Rows of each
-)->int:      # At least n, a power of two or three quarters of one
+)->int:      # At least n; from 16 on at most an eighth more
     "Round up so that there are few sizes, and at least four rows."
     n = max(n, -(-4 // k))
-    if n < 3: return n
-    power = 1 << (n - 1).bit_length()
-    return power * 3 // 4 if n <= power * 3 // 4 else power
+    step = max(2, 1 << n.bit_length() >> 4) if n > 2 else 1
+    return -(-n // step) * step
 
 # %% ../../nbs/18_program.ipynb #1c592a19
 def merged(linear, *layers, relu=False, queries=None):
@@ -116,7 +115,7 @@ class Program:
         return self.linear(self.weights[tokens], bias, False)
 
 # %% ../../nbs/18_program.ipynb #53b28ecc
-BLOCK = 128 # Rows of a product in the encoder
+BLOCK = 256 # Rows of a product in the encoder
 
 def residual(x, norm, sublayer):
     "One sub-layer with its residual connection, pre-norm or post-norm."
@@ -172,7 +171,7 @@ def encoder_layer(layer, h, tokens, x, buffer, bias):
 # %% ../../nbs/18_program.ipynb #f720dc1b
 def attend(q, k, v, bias):
     "Output `(B·h, T, K)` and weights `(B·h, T, S)` of attention; the keys are `(B·h, K, S)`."
-    weights = torch.bmm(q, k).add_(bias).softmax(-1)
+    weights = torch.baddbmm(bias, q, k).softmax(-1)
     return torch.bmm(weights, v), weights
 
 # %% ../../nbs/18_program.ipynb #edd6a094
@@ -297,10 +296,8 @@ class ProgramStep:
         for column in ids[:, self.length:].unbind(1): x = self.step(column)
         return x
 
-    def hidden(self,
-        ids:Tensor, # Prefixes `(R, t)`, R a multiple of B
-    )->Tensor:      # Hidden state of the last position `(R, D)`
-        "Run the decoder on the new positions."
+    def hidden(self, ids):
+        "Hidden states `(R, D)` of the last position of prefixes `(R, t)`."
         x = self.advance(ids)
         return x if self.take is None else x[self.take]
 
@@ -333,13 +330,17 @@ class ProgramStep:
 
     def move(self):
         "Drop the sentences that have ended, if a smaller bucket size is enough."
-        old, place, self.size = self.size, self.place, bucket_size(len(self.place), self.slots.k)
-        if self.size != old:
-            some = F.pad(place, (0, self.size - len(place)))
-            self.slots.kv, self.kv = (x.index_select(2, some) for x in (self.slots.kv, self.kv))
-            self.slots.bias = self.slots.bias[some]
-            self.bias = self.bias.view(old, -1)[some].view(-1, *self.bias.shape[1:])
-            self.place = torch.arange(len(place), device=place.device)
+        size, slots = bucket_size(len(self.place), self.slots.k), self.slots
+        if size < self.size:
+            places, tensor = self.place.tolist(), self.place.new_tensor
+            free = sorted({*range(size)} - {*places})
+            moved = dict(zip([p for p in places if p >= size], free)) # old place -> new place
+            old, new = tensor([*moved]), tensor([*moved.values()])
+            def kept(x, dim=0): # the first places, with the sentences that move there
+                return x.index_copy_(dim, new, x.index_select(dim, old)).narrow(dim, 0, size)
+            slots.kv, self.kv, slots.bias = kept(slots.kv, 2), kept(self.kv, 2), kept(slots.bias)
+            self.bias = kept(self.bias.unflatten(0, (self.size, -1))).flatten(0, 1)
+            self.place, self.size = tensor([moved.get(p, p) for p in places]), size
         self.find_rows()
 
     def find_rows(self):
@@ -421,26 +422,23 @@ class IncrementalDecoder:
 
     def logits(self,
         ids:Tensor, # Prefixes `(R, t)`, equally many for each sentence
+        record:bool=False, # The first model records its cross-attention
     )->Tensor:      # `(R, V)`, float32; for an ensemble the log of the mean probability
         "Return the logits of the next token."
-        return self.combined(ids, False)
+        tokens, steps = self.tokens, enumerate(self.steps)
+        return cache.combine_logits([s.logits(ids, tokens, record and not n) for n, s in steps])
 
     def logits_and_attention(self,
         ids:Tensor, # Prefixes `(R, t)`
     )->tuple[Tensor, Tensor]: # Logits `(R, V)`; weights `(R, S)` of the first model's last layer
         "Return the logits and the cross-attention of the last position, averaged over heads."
-        return self.combined(ids, True), self.steps[0].attention()
+        return self.logits(ids, True), self.steps[0].attention()
 
     def logp(self,
         ids:Tensor, # Prefixes `(R, t)`
     )->Tensor:      # `(R, V)`
         "Return the log-probabilities of the next token."
         return self.logits(ids).log_softmax(-1)
-
-    def combined(self, ids, record):
-        "Logits of all models, combined; the first model may record its attention."
-        tokens, steps = self.tokens, enumerate(self.steps)
-        return cache.combine_logits([s.logits(ids, tokens, record and not n) for n, s in steps])
 
     def reorder(self,
         rows:Tensor|None=None,      # Prefixes, those of a sentence together; None: all

@@ -24,7 +24,6 @@ from annotated_transformer.transformer import (
     LayerNorm,
     recorders,
     sinusoids,
-    subsequent_mask,
 )
 
 from ..checks import check_number
@@ -242,12 +241,8 @@ class EarlyExitStep(CachedStep):
         super().__init__(model, src, mask)
         self.threshold, self.depth = threshold, None
 
-    def hidden(self, ids):
+    def run_layers(self, x, causal):
         "Run the layers; `depth` holds the number of layers of each new token `(R, T)`."
-        if ids.size(1) <= self.length:
-            raise ValueError(f"ids has {ids.size(1)} positions, {self.length} are decoded already")
-        x = self.embed(ids)
-        causal = subsequent_mask(ids.size(1), ids.device)[:, -x.size(1):]
         left = torch.zeros(x.shape[:2], dtype=torch.bool, device=x.device)
         self.depth = torch.zeros_like(left, dtype=torch.long)
         for n, layer in enumerate(self.model.decoder.layers):
@@ -258,8 +253,7 @@ class EarlyExitStep(CachedStep):
             x = torch.where(left[..., None], x, new)        # a token that left keeps its state
             self.depth += ~left
             left = left | self.is_clear(x)
-        self.length = ids.size(1)
-        return self.model.decoder.norm(x)[:, -1]
+        return x
 
     def is_clear(self, x):
         "Whether the highest probability exceeds the second by more than the threshold."
@@ -269,11 +263,9 @@ class EarlyExitStep(CachedStep):
 
     def store(self, n, layer, x):
         "Append the keys and values of a skipped layer."
-        attn, own = layer.self_attn, self.layers[n][0]
         first = layer.sublayer[0]
         x = first.norm(x) if first.norm_first else x
-        _, k, v = attn.heads(attn.W_q(x), attn.W_k(x), attn.W_v(x), start=self.length)
-        own.append(k, v)
+        self.project(layer.self_attn, self.layers[n][0], x)
 
 @torch.no_grad()
 def early_exit_search(
