@@ -17,7 +17,6 @@ import json
 import os
 import re
 import shutil
-import stat
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -30,9 +29,7 @@ from ..checks import check_number, short_repr
 from ..config import to_strict_json
 
 # %% ../../nbs/31_checkpoints.ipynb #8b3a6af7
-def unique_tensors(
-    model:nn.Module, # Any model
-)->dict[str, Tensor]: # Name -> parameter or buffer
+def unique_tensors(model:nn.Module)->dict[str, Tensor]: # Name -> parameter or buffer
     "Return every tensor of the state once; a tied one has the first of its names."
     first = {}
     named = model.state_dict(keep_vars=True)
@@ -40,12 +37,8 @@ def unique_tensors(
     return dict(first.values())
 
 # %% ../../nbs/31_checkpoints.ipynb #22b144ed
-def check_fit(
-    own:dict[str, Tensor],   # Tensors of the model
-    given:dict[str, Tensor], # Tensors to load
-    what:str,                # Origin of `given`, for the message
-)->None:
-    "Raise unless names, shapes and kinds of numbers agree."
+def check_fit(own:dict[str, Tensor], given:dict[str, Tensor], what:str)->None:
+    "Raise unless `given`, read from `what`, has the names, shapes and kinds of numbers of `own`."
     fix = "build the model with the configuration it was saved with."
     lacks, extra = sorted(own.keys() - given.keys()), sorted(given.keys() - own.keys())
     if lacks: raise ValueError(f"{what} lacks {lacks[0]} and {len(lacks) - 1} more: {fix}")
@@ -66,10 +59,9 @@ def save_weights(
     dtype=None,       # Floating-point type to store, such as torch.float16; None: as they are
 )->None:
     "Save the weights as safetensors, a format without executable code."
-    if dtype is not None:
-        valid = isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1
-        if not valid:
-            raise TypeError(f"dtype={short_repr(dtype)} is no float type of 16 bits or more.")
+    floats = isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1
+    if dtype is not None and not floats:
+        raise TypeError(f"dtype={short_repr(dtype)} is no float type of 16 bits or more.")
     tensors = {}
     for name, p in unique_tensors(model).items():
         changed = dtype is not None and p.is_floating_point()
@@ -143,7 +135,7 @@ def saved_files(folder)->list[Path]: # Without the manifest and hidden files
 
 def is_regular(path):
     "Return whether a path is a file; a link, a folder, a pipe or a device is none."
-    return stat.S_ISREG(path.lstat().st_mode)
+    return not path.is_symlink() and path.is_file()
 
 def is_sparse(path):
     "Return whether a file has large holes, which take time to read but no space on disk."
@@ -159,10 +151,8 @@ def fsync(path):
     try: os.fsync(fd)
     finally: os.close(fd)
 
-def write_manifest(
-    folder, # A folder of files; hidden ones are ignored
-)->None:
-    "List size and SHA-256 hash of every file in MANIFEST.json, and flush all of them to disk."
+def write_manifest(folder)->None:
+    "List size and SHA-256 hash of all visible files in MANIFEST.json, and flush them to disk."
     files = saved_files(folder)
     listed = {p.name: dict(bytes=p.stat().st_size, sha256=sha256(p)) for p in files}
     manifest = Path(folder)/"MANIFEST.json"
@@ -170,12 +160,10 @@ def write_manifest(
     manifest.write_text(text + "\n", encoding="utf-8")
     for path in (*files, manifest, folder): fsync(path)
 
-def read_manifest(
-    folder,   # A saved folder
-)->dict[str, tuple[int, str]]: # File name -> size in bytes, SHA-256 hash
-    "Read the manifest of a folder."
+def read_manifest(folder)->dict[str, tuple[int, str]]: # File name -> size in bytes, SHA-256 hash
+    "Read the manifest of a saved folder."
     path = Path(folder)/"MANIFEST.json"
-    if not path.exists() or not is_regular(path):
+    if not is_regular(path):
         raise FileNotFoundError(f"{folder} holds no MANIFEST.json: it is not complete.")
     try:
         if path.stat().st_size > 1_000_000: raise ValueError
@@ -189,9 +177,7 @@ def read_manifest(
                          "update annotated_transformer.")
     return files
 
-def check_manifest(
-    folder, # A folder with a manifest
-)->Path:    # Its present place, see `resolve_backup`
+def check_manifest(folder)->Path: # Its present place, see `resolve_backup`
     "Raise if a file is missing, added or changed, and name it."
     folder = resolve_backup(folder)
     if not folder.is_dir():
@@ -213,9 +199,7 @@ def check_manifest(
     return folder
 
 # %% ../../nbs/31_checkpoints.ipynb #c1675846
-def resolve_backup(
-    folder,  # A folder that `atomic_folder` wrote
-)->Path:     # The folder, or its backup after a crash between two renames
+def resolve_backup(folder)->Path: # The folder, or its backup after a crash between two renames
     "Return the place of the newest complete version of a saved folder."
     folder = Path(folder)
     old = folder.with_name(f".{folder.name}.old") if folder.name else folder
@@ -236,9 +220,7 @@ def check_replaceable(path)->None:
 NO_PLACE = ("ENOSPC EDQUOT EFBIG EROFS EIO EACCES EPERM EEXIST ENOTDIR ENAMETOOLONG ELOOP").split()
 
 @contextmanager
-def atomic_folder(
-    path, # Final place of the folder; one process at a time
-)->Iterator[Path]: # Hidden sibling to write into
+def atomic_folder(path)->Iterator[Path]: # Hidden sibling to write into; one process at a time
     "Write a folder completely or not at all; an older one is replaced at the end of the block."
     path = Path(path).resolve()
     new, old = (path.with_name(f".{path.name}.{age}") for age in ("new", "old"))
@@ -260,10 +242,7 @@ def atomic_folder(
                       "another place.") from None
 
 # %% ../../nbs/31_checkpoints.ipynb #8a164e67
-def save_optimizer(
-    optimizer:torch.optim.Optimizer, # An optimizer of torch
-    path,                            # A `.safetensors` file
-)->None:
+def save_optimizer(optimizer:torch.optim.Optimizer, path)->None:
     "Save the optimizer state as tensors, and its settings as JSON in the header."
     kept, tensors = optimizer.state_dict(), {}
     for i, state in kept["state"].items():
@@ -272,11 +251,8 @@ def save_optimizer(
     groups = to_strict_json(kept["param_groups"], "the optimizer's settings", exact=False)
     save_tensors(tensors, path, dict(kind=type(optimizer).__name__, groups=groups))
 
-def load_optimizer(
-    optimizer:torch.optim.Optimizer, # Optimizer made like the saved one
-    path,                            # A `.safetensors` file
-)->torch.optim.Optimizer:            # The same optimizer
-    "Load the optimizer state."
+def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer:
+    "Load the state of an optimizer that was made like the saved one, and return it."
     kind, stored, state = read_optimizer(path)
     groups = optimizer.state_dict()["param_groups"]
     ids, own_ids = ([group["params"] for group in some] for some in (stored, groups))
@@ -353,18 +329,15 @@ def save_checkpoint(
         (new/"state.json").write_text(text + "\n", encoding="utf-8")
     return Path(folder)
 
-def check_checkpoint(
-    folder, # A folder that `save_checkpoint` wrote
-)->Path:    # Its present place, see `resolve_backup`
-    "Raise if a file is missing, changed or of the wrong format."
+def check_checkpoint(folder)->Path: # Its present place, see `resolve_backup`
+    "Raise if a file of a checkpoint is missing, changed or of the wrong format."
     from safetensors import SafetensorError, safe_open
     folder = check_manifest(folder)
     for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
         if not (folder/name).is_file():
             raise FileNotFoundError(f"{folder} holds no {name}: it is no checkpoint.")
     read_state(folder)
-    for path in saved_files(folder):
-        if path.suffix != ".safetensors": continue
+    for path in sorted(folder.glob("[!.]*.safetensors")):
         try:
             with safe_open(path, "pt"): pass # compares the header with the size of the file
         except SafetensorError as e: raise damaged_file(path, e) from None
@@ -407,10 +380,7 @@ def checkpoints(
             warnings.warn(f"{path} is passed over: {e}", stacklevel=2)
     return intact
 
-def epoch_folders(
-    folder,        # Folder of a run
-    name:str="epoch", # Name before the number
-)->list[Path]:     # Folders named epoch-1, epoch-002, ..., by number
+def epoch_folders(folder, name="epoch")->list[Path]: # epoch-1, epoch-002, ..., by number
     "Return the checkpoint folders of a run, intact or not."
     if not Path(folder).is_dir():
         raise FileNotFoundError(f"{folder} is not a folder.")

@@ -91,11 +91,8 @@ def stoppable()->Iterator[None]:
         for number, handler in usual.items(): signal.signal(number, handler)
 
 # %% ../../nbs/37_command_line.ipynb #21fd3b3e
-def report_error(
-    error:BaseException, # Exception of a command
-    interrupted:str,     # Message after a stop signal
-)->int|None:             # Exit status; None: a bug, to be raised
-    "Print a message about an exception."
+def report_error(error:BaseException, interrupted:str)->int|None: # Exit status; None: a bug
+    "Print a message about an exception; `interrupted` is that of a stop signal."
     if isinstance(error, SystemExit): return error.code
     if isinstance(error, BrokenPipeError): return 141
     if isinstance(error, KeyboardInterrupt):
@@ -109,9 +106,7 @@ def report_error(
     return 2
 
 @contextmanager
-def reported_errors(
-    interrupted:Callable=lambda: "interrupted", # -> message after a stop signal
-)->Iterator[None]:
+def reported_errors(interrupted:Callable=lambda: "interrupted")->Iterator[None]:
     "Print exceptions and warnings as one line, and exit with the status of the table."
     def show_warning(message, *args, **kwargs): say(f"warning: {message}")
     try:
@@ -129,11 +124,8 @@ def reported_errors(
         raise SystemExit(status) from None
 
 # %% ../../nbs/37_command_line.ipynb #a4ae5811
-def parse_options(
-    function:Callable, # Function of a command
-    args=None,         # Arguments; None: those of the process
-)->dict:               # Values by name
-    "Parse the arguments of a command; an invalid one raises a `ValueError`."
+def parse_options(function:Callable, args=None)->dict: # Values by name
+    "Parse the arguments of a command, by default those of the process; raise if one is invalid."
     def error(message): raise ValueError(message)
     parser = script.anno_parser(function)
     parser.error = error
@@ -143,22 +135,16 @@ def parse_options(
     for i, word in enumerate(words[:end]): # --beam-size is the same as --beam_size
         name, equals, value = word.partition("=")
         if name.startswith("--"): words[i] = f"--{name[2:].replace('-', '_')}{equals}{value}"
-    given = vars(parser.parse_args(words))
-    for name in ("pdb", "xtra"): given.pop(name, None) # hidden options of fastcore
-    return given
+    given = vars(parser.parse_args(words)).items()
+    return {name: value for name, value in given if name not in ("pdb", "xtra")} # of fastcore
 
-def is_script(
-    frame, # Frame of a call
-)->bool:   # False in notebooks, functions and imported modules
+def is_script(frame)->bool: # False in notebooks, functions and imported modules
     "Return whether a frame is the top level of the file that Python runs."
     names = frame.f_globals
     return frame.f_locals is names and names.get("__name__") == "__main__" and "__file__" in names
 
-def console_script(
-    function:Callable|None=None, # Function of a command
-    interrupted:str|Callable="interrupted", # Message after a stop signal, or options -> message
-)->Callable: # The function; called by an installed script, it reads its arguments
-    "Make a function a command that reports errors as in the table above."
+def console_script(function:Callable|None=None, interrupted:str|Callable="interrupted")->Callable:
+    "Make a function a command; `interrupted` is a message or a function of the options."
     if function is None: return partial(console_script, interrupted=interrupted)
     @wraps(function)
     def command(*args, **kwargs):
@@ -166,12 +152,8 @@ def console_script(
         run_command(function, None, interrupted)
     return command
 
-def run_command(
-    function:Callable, # Function of a command
-    args:list|None=None, # Its arguments as strings; None: those of the process
-    interrupted:str|Callable="interrupted", # Message after a stop signal, or options -> message
-)->None:
-    "Call a function as a command."
+def run_command(function:Callable, args:list|None=None, interrupted="interrupted")->None:
+    "Call a function as a command, see `console_script` and `parse_options`."
     given = {}
     def message(): return interrupted(given) if callable(interrupted) else interrupted
     open_streams()
@@ -180,10 +162,8 @@ def run_command(
         function(**given)
 
 # %% ../../nbs/37_command_line.ipynb #b69daa56
-def read_settings(
-    text:str|None, # Settings such as "max_grad_norm=1 schedule=cosine"; None: none
-)->dict:           # Values by field name
-    "Parse `name=value` settings separated by spaces."
+def read_settings(text:str|None)->dict: # Values by field name
+    "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
     known = {f.name for kind in (TransformerConfig, TrainingConfig) for f in fields(kind)}
     settings = {}
     for item in (text or "").split():
@@ -197,10 +177,7 @@ def read_settings(
         except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
     return settings
 
-def setting_hint(
-    name:str,  # Unknown name
-    known:set, # Names of all fields
-)->str:        # Hint for an error message, perhaps empty
+def setting_hint(name, known)->str: # Hint for an error message, perhaps empty
     "Suggest the field of today for a name of version 0.1, or the most similar field."
     new = [one for one in upgrade_settings({name: None}) if one in known and one != "N_decoder"]
     near = new or get_close_matches(name[:100], known, 1)
@@ -229,12 +206,8 @@ def recipe(
     return replace(model, **part(model)), replace(training, **part(training)), vocab
 
 # %% ../../nbs/37_command_line.ipynb #44523029
-def command_line(
-    name:str,          # Name of the command
-    function:Callable, # Its function
-    given:dict,        # Arguments of the call by name
-)->str:                # Shell command
-    "Return the command line that repeats a call."
+def command_line(name:str, function:Callable, given:dict)->str:
+    "Return the command line that repeats a call of a command's function with given arguments."
     words = [name]
     for option, parameter in signature(function).parameters.items():
         value = given[option]
@@ -243,11 +216,7 @@ def command_line(
     return shlex.join(words)
 
 # %% ../../nbs/37_command_line.ipynb #4278d827
-def check_record(
-    path,              # Path of a JSON file
-    command:str,       # Name of the command
-    option:str="json", # Option that gave the path
-)->Path:               # The path
+def check_record(path, command:str, option:str="json")->Path: # The path that the option gave
     "Raise unless the file is writable and, if it exists, a record of the same command."
     path = Path(path)
     given = f"{option}={short_repr(str(path))}"
@@ -265,11 +234,8 @@ def check_record(
     return path
 
 # %% ../../nbs/37_command_line.ipynb #31ed5c24
-def check_ranking(
-    beam_size:int, # Beam size
-    **given:bool,  # Name of an option that ranks hypotheses -> whether it was given
-)->None:
-    "Raise if an option ranks hypotheses where there is only one."
+def check_ranking(beam_size:int, **given:bool)->None:
+    "Raise if a given option ranks hypotheses where there is only one."
     for name, used in given.items():
         if used and beam_size == 1:
             raise ValueError(f"--{name} has no effect in greedy search: "

@@ -38,19 +38,15 @@ class ProcessContext:
         "Whether this process saves files and prints."
         return self.rank == 0
 
-    def all_reduce_sum(self,
-        *numbers,  # Numbers of this process
-    )->list:       # Their sums over all processes, of the same types
-        "Add numbers over all processes."
+    def all_reduce_sum(self, *numbers)->list: # Sums of the same types
+        "Add the numbers of all processes."
         if self.size == 1: return list(numbers)
         total = torch.tensor(numbers, dtype=torch.float64)
         distributed.all_reduce(total)
         return [type(mine)(summed) for mine, summed in zip(numbers, total.tolist())]
 
-    def broadcast(self,
-        *numbers,  # Numbers of rank 0; those of other ranks are ignored
-    )->list:       # The numbers of rank 0
-        "Send numbers of rank 0 to all processes."
+    def broadcast(self, *numbers)->list: # The numbers of rank 0
+        "Send the numbers of rank 0 to all processes; those of other ranks are ignored."
         return self.all_reduce_sum(*(n if self.first else type(n)(0) for n in numbers))
 
     def barrier(self):
@@ -64,11 +60,8 @@ class ProcessContext:
         yield
         if self.first: self.barrier()
 
-    def assert_same(self,
-        name:str, # Name of the value, for the message
-        value,    # Value with a complete `repr`
-    )->None:
-        "Raise unless all processes hold the same value."
+    def assert_same(self, name:str, value)->None:
+        "Raise unless all processes hold the same value, which needs a complete `repr`."
         if self.size == 1: return
         mine = int(hashlib.sha256(repr(value).encode()).hexdigest()[:12], 16) # exact in float64
         others, = self.all_reduce_sum(int(self.broadcast(mine) != [mine]))
@@ -76,10 +69,8 @@ class ProcessContext:
             raise ValueError(f"{others} of {self.size} processes have another {name} than the "
                              "first: all need the same files and the same version.")
 
-    def batches_per_process(self,
-        accum_iter:int, # Batches per update, of all processes
-    )->int:             # Batches per update of each process
-        "Divide the batches of an update equally."
+    def batches_per_process(self, accum_iter:int)->int:
+        "Divide the batches of an update equally among the processes."
         check_number("accum_iter", accum_iter, low=1, whole=True)
         if accum_iter % self.size == 0: return accum_iter // self.size
         near = -(-accum_iter // self.size) * self.size
@@ -91,13 +82,9 @@ class ProcessContext:
         accum_iter:int, # Batches per update, of all processes
     )->list:            # Batches of this rank; None where another rank has one more
         "Return this rank's batches, equally many for every rank in each update."
-        self.batches_per_process(accum_iter)
-        mine = []
-        for start in range(0, len(items), accum_iter):
-            update = items[start:start + accum_iter]
-            part = list(update[self.rank::self.size])
-            mine += part + [None] * (-(-len(update) // self.size) - len(part))
-        return mine
+        self.batches_per_process(accum_iter) # the size divides it, so only the end is uneven
+        mine = list(items[self.rank::self.size])
+        return mine + [None] * (-(-len(items) // self.size) - len(mine))
 
 # %% ../../nbs/32_distributed.ipynb #0d78a011
 def current_context()->ProcessContext: # One process if none was joined
@@ -105,11 +92,8 @@ def current_context()->ProcessContext: # One process if none was joined
     if not (distributed.is_available() and distributed.is_initialized()): return ProcessContext()
     return ProcessContext(distributed.get_rank(), distributed.get_world_size())
 
-def int_of(
-    name:str,          # Environment variable
-    default:int|None=None, # Value if it is not set
-)->int:                # Its value
-    "Read an integer from the environment."
+def int_of(name:str, default:int|None=None)->int:
+    "Read an integer from an environment variable."
     value = os.environ.get(name, default)
     try: return int(value) # type: ignore
     except (TypeError, ValueError):
@@ -117,9 +101,7 @@ def int_of(
                          "start with torchrun, or unset it.") from None
 
 # %% ../../nbs/32_distributed.ipynb #ccd428ce
-def announced_context(
-    device:str|None=None, # Device to compute on; None: a GPU if there is one
-)->tuple[ProcessContext, str|None]: # Rank and size; backend, None for one process
+def announced_context(device=None)->tuple[ProcessContext, str|None]: # Backend: None for one process
     "Read the environment variables of torchrun; raise if the processes cannot work together."
     if int_of("WORLD_SIZE", 1) == 1: return ProcessContext(), None
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"):
@@ -199,23 +181,15 @@ def torchrun(
     return subprocess.run([str(word) for word in line], **kwargs)
 
 # %% ../../nbs/32_distributed.ipynb #031a222f
-def dummy_batch(
-    pad:int=2, # Id of `<blank>`
-)->Batch:      # One row without labels; `ntokens` is 0
+def dummy_batch(pad:int=2)->Batch: # One row without labels; `ntokens` is 0
     "Return a batch whose gradients exist and are all 0."
     batch = collate([([], [])], pad=pad)
     batch.tgt_y = torch.full_like(batch.tgt_y, pad)
     batch.ntokens = 0
     return batch
 
-def epoch_batches(
-    data:TokenBatches,      # Pairs
-    epoch:int,              # Number of the epoch, from 0
-    accum_iter:int,         # Batches per update, of all processes
-    context:ProcessContext, # Processes that share the epoch
-    updates:int=0,          # Updates already made in this epoch
-)->Iterator[Batch]:         # Batches on the CPU
-    "Yield this rank's batches of an epoch."
+def epoch_batches(data:TokenBatches, epoch, accum_iter, context, updates=0)->Iterator[Batch]:
+    "Yield this rank's batches of an epoch after some updates; they are on the CPU."
     start = updates * accum_iter
     if context.size == 1:
         yield from data.epoch(epoch, start)
@@ -225,22 +199,14 @@ def epoch_batches(
         yield dummy_batch(data.pad) if n is None else collate(plan[n], pad=data.pad)
 
 # %% ../../nbs/32_distributed.ipynb #8e2ed182
-def update_seed(
-    seed:int,   # Seed of the run
-    update:int, # Updates already made
-    rank:int=0, # Number of the process
-)->int:         # Seed for `torch.manual_seed`
-    "Return the seed of one update in one process."
+def update_seed(seed:int, update:int, rank:int=0)->int: # For `torch.manual_seed`
+    "Return the seed of one update in one process; the updates count from 0."
     return (seed * 1_000_000_007 + update + rank * 0x9E37_79B9_7F4A_7C15) % 2**63
 
 # %% ../../nbs/32_distributed.ipynb #13206790
 class Worker:
     "The model of one process without wrapper."
-    def __init__(self,
-        model:nn.Module, # An `EncoderDecoder`
-        optimizer:torch.optim.Optimizer, # Its optimizer
-        context:ProcessContext=ProcessContext(), # Processes that train together
-    ):
+    def __init__(self, model, optimizer, context=ProcessContext()):
         self.model, self.optimizer, self.context = model, optimizer, context
         self.called = model # called with each batch
 
@@ -257,10 +223,7 @@ class DDPWorker(Worker):
         name = next(name for name in names if name in signature(DDP).parameters)
         self.called = DDP(model, gradient_as_bucket_view=True, **{name: False})
 
-def sync_gradients(
-    model:nn.Module, # Model or its wrapper
-    last:bool,       # Last batch of the update
-):                   # -> context manager around forward and backward pass
+def sync_gradients(model, last): # -> context manager around forward and backward pass
     "Exchange gradients only after the last batch of an update."
     if hasattr(model, "set_requires_gradient_sync"): model.set_requires_gradient_sync(last)
     return nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync()

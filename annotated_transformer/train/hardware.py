@@ -78,11 +78,8 @@ def tune_allocator()->None:
 SIGNS_OF_NO_MEMORY = "allocate memory", "not enough memory" # the CPU allocator raises RuntimeError
 
 @contextmanager
-def memory_error(
-    what:str, # What is computed or moved, for the message
-    rest:str="the weights are unchanged", # State of the weights after the error
-    remedy:str="lower max_tokens, and raise accum_iter as much", # What the user can do
-)->Iterator[None]:
+def memory_error(what:str, rest:str="the weights are unchanged",
+                 remedy:str="lower max_tokens, and raise accum_iter as much")->Iterator[None]:
     "Turn an out-of-memory error of any device into a `MemoryError` that names its cause."
     try: yield
     except (RuntimeError, MemoryError) as e:
@@ -90,10 +87,7 @@ def memory_error(
         if not known and not any(sign in str(e) for sign in SIGNS_OF_NO_MEMORY): raise
         raise MemoryError(f"{what} does not fit into memory: {remedy}; {rest}.") from e
 
-def move_model(
-    model:nn.Module, # Moved in place
-    device:str,      # Device
-)->nn.Module:        # The same model
+def move_model(model:nn.Module, device:str)->nn.Module: # The same model
     "Move a model to a device."
     with memory_error("the model", remedy="choose a smaller one, or another device"):
         return model.to(device)
@@ -117,10 +111,8 @@ def hardware(
     return f"{chip}, torch {torch.__version__}"
 
 # %% ../../nbs/29_hardware.ipynb #86868588
-def git_revision(
-    folder, # Folder of the repository
-)->str|None: # Revision, with "-dirty" if files were changed; None outside a repository
-    "Return the revision of a git checkout."
+def git_revision(folder)->str|None: # None outside a repository
+    "Return the revision of a git checkout, with `-dirty` if files were changed."
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40"]
     try: done = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.SubprocessError): return None

@@ -82,21 +82,15 @@ def median_seconds(work, device, times=3):
     return median(taken)
 
 @torch.no_grad()
-def matmul_rate(
-    model:nn.Module,        # Its linear layers give the shapes
-    tokens:int=4000,        # Rows of each product
-    device:str="cpu",       # Device
-    precision:str="auto",   # See `autocast`
-)->float:                   # Floating-point operations per second
-    "Measure the speed of the model's matrix products alone."
+def matmul_rate(model:nn.Module, tokens:int=4000, device:str="cpu", precision:str="auto")->float:
+    "Return the operations per second of a model's matrix products alone, each with some tokens."
     check_number("tokens", tokens, low=1, whole=True)
     linears = [m for m in model.modules() if isinstance(m, nn.Linear)]
     shapes = Counter((m.in_features, m.out_features) for m in linears)
     if not shapes: raise ValueError(f"model, a {type(model).__name__}, has no linear layer.")
     kind = torch.device(device).type
     with autocast(device, precision):
-        on = torch.is_autocast_enabled(kind)
-        dtype = torch.get_autocast_dtype(kind) if on else torch.float32
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
     flops = time = 0.
     for (width, out), many in shapes.items():
         rows = min(tokens, max(1, 2**23 // out))

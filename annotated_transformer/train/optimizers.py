@@ -172,18 +172,13 @@ def adamw(
 # %% ../../nbs/30_optimizers.ipynb #ee4b7d9c
 class MuonAdamW(torch.optim.Optimizer):
     "Muon and AdamW, each for its own parameters, as one optimizer."
-    def __init__(self,
-        muon:torch.optim.Optimizer,  # A `torch.optim.Muon` of some matrices
-        adamw:torch.optim.AdamW,     # An AdamW of all other parameters
-    ):
+    def __init__(self, muon:torch.optim.Optimizer, adamw:torch.optim.AdamW):
         groups = []
         for part in (muon, adamw):
             groups += [dict(group, rule=type(part).__name__) for group in part.param_groups]
         super().__init__(groups, {})
 
-    def step(self,
-        closure:Callable|None=None, # Recomputes the loss
-    )->float|None:                  # Return value of `closure`
+    def step(self, closure:Callable|None=None)->float|None: # Loss, which the closure recomputes
         "Update all parameters, each with its rule."
         with torch.enable_grad(): loss = None if closure is None else closure()
         for rule in (torch.optim.Muon, torch.optim.AdamW):
@@ -238,10 +233,8 @@ class NoamOpt:
         self.model_size, self.factor, self.warmup = model_size, factor, warmup
         self.optimizer, self._step = optimizer, 0
 
-    def rate(self,
-        step:int|None=None, # Number of the update; None: the last one
-    )->float:               # Learning rate
-        "Return the learning rate of an update."
+    def rate(self, step:int|None=None)->float:
+        "Return the learning rate of an update, by default of the last one."
         return rate(self._step if step is None else step, self.model_size, self.factor, self.warmup)
 
     def step(self):
@@ -250,9 +243,7 @@ class NoamOpt:
         for group in self.optimizer.param_groups: group["lr"] = self.rate()
         self.optimizer.step()
 
-    def zero_grad(self,
-        set_to_none:bool=True, # Set gradients to None instead of zeros
-    ):
+    def zero_grad(self, set_to_none:bool=True): # True: None instead of zeros
         "Clear the gradients."
         self.optimizer.zero_grad(set_to_none)
 
@@ -260,9 +251,7 @@ class NoamOpt:
         "Return the counter and the optimizer state."
         return dict(step=self._step, optimizer=self.optimizer.state_dict())
 
-    def load_state_dict(self,
-        state:dict, # Output of `state_dict`
-    ):
+    def load_state_dict(self, state:dict): # Output of `state_dict`
         "Load the counter and the optimizer state."
         if not isinstance(state, dict) or not {"step", "optimizer"} <= state.keys():
             raise ValueError(f"state={short_repr(state)} is not what NoamOpt.state_dict() "

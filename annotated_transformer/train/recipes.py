@@ -30,10 +30,7 @@ from ..data.corpora import HubPairs, hub_library, languages, pairs_digest
 from ..data.text import WordTokenizer
 
 # %% ../../nbs/36_recipes.ipynb #f8889570
-def check_pairs(
-    pairs:Iterable,       # Sentence pairs
-    name:str="pairs",     # Name of the argument
-)->list[tuple[str, str]]: # The same pairs
+def check_pairs(pairs:Iterable, name:str="pairs")->list[tuple[str, str]]: # The same pairs
     "Raise unless `pairs` holds at least one (source, target) pair of strings."
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
         kind = type(pairs).__name__
@@ -94,12 +91,7 @@ def check_left_out(name, left_out, pairs, max_len):
 def too_long(max_len): return f"have more than {max_len - 1} tokens on a side"
 
 # %% ../../nbs/36_recipes.ipynb #9031aecb
-def bpe_dropout_pairs(
-    pairs:list[tuple[str, str]], # Sentence pairs
-    tokenizers:tuple,            # Source and target tokenizer, both BPE
-    training:TrainingConfig,     # Gives `bpe_dropout` and the seed
-    max_len:int,                 # Maximum tokens per side, `</s>` included
-)->Callable:                     # Number of the epoch -> pairs of ids
+def bpe_dropout_pairs(pairs, tokenizers, training:TrainingConfig, max_len)->Callable:
     "Encode the pairs anew for each epoch, with randomly skipped merges (BPE-dropout)."
     p = training.bpe_dropout
     if not all(hasattr(tokenizer, "sample_batch") for tokenizer in tokenizers):
@@ -109,8 +101,7 @@ def bpe_dropout_pairs(
         sides = [tokenizer.sample_batch([two[i] for two in pairs], p, seed + i)
                  for i, tokenizer in enumerate(tokenizers)]
         kept = [two for two in zip(*sides) if max(map(len, two)) < max_len]
-        if not kept:
-            raise ValueError(f"bpe_dropout={p}: all pairs {too_long(max_len)}.")
+        if not kept: raise ValueError(f"bpe_dropout={p}: all pairs {too_long(max_len)}.")
         return kept
     return encode
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LEFTOVERS', 'DATA_NAMES', 'STOP_SIGNALS', 'USUAL_HANDLERS', 'RunOptions', 'has_checkpoint', 'lock_folder',
            'run_folder', 'folder_number', 'remove_folder', 'data_settings', 'check_settings', 'EpochProgress',
-           'run_state', 'check_state', 'holds_its_epoch', 'check_finite', 'Run', 'Stopped', 'stop_signals']
+           'run_state', 'holds_its_epoch', 'Run', 'Stopped', 'stop_signals']
 
 # %% ../../nbs/33_runs.ipynb #f32d4981
 import csv
@@ -78,11 +78,8 @@ def has_checkpoint(
     if not Path(out).is_dir(): return False
     return bool(epoch_folders(out)) or resolve_backup(Path(out)/"unfinished").is_dir()
 
-def lock_folder(
-    out,               # Folder of a run; created if missing
-    name:str=".lock",  # Name of the lock file
-):                     # -> the acquired lock, a context manager that releases it
-    "Lock the folder of a run, or raise at once if another process holds the lock."
+def lock_folder(out, name=".lock"): # -> the acquired lock, a context manager that releases it
+    "Create and lock the folder of a run, or raise at once if another process holds the lock."
     from filelock import FileLock, Timeout
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
@@ -96,11 +93,8 @@ def lock_folder(
 LEFTOVERS = ".epoch-*.new", ".epoch-*.gone", ".update-*", ".unfinished.*" # of a crash
 
 @contextmanager
-def run_folder(
-    out,          # Folder of the run, or None
-    resume:bool,  # Continue an earlier run in it
-)->Iterator[None]:
-    "Lock the folder, remove what a crash has left, and protect an earlier run."
+def run_folder(out, resume)->Iterator[None]:
+    "Lock the folder, remove what a crash has left, and protect an earlier run unless resumed."
     if out is None:
         yield
         return
@@ -134,12 +128,8 @@ def data_settings(name, data):
     if name == "valid": known = {key: known[key] for key in ("pairs", "ntokens", "digest")}
     return {f"{name}.{key}": value for key, value in known.items()}
 
-def check_settings(
-    began:dict, # Settings at the start of the run
-    now:dict,   # Settings with which it is resumed
-    free=(),    # Names that may differ
-)->None:
-    "Raise if a setting or the data has changed, and name the first."
+def check_settings(began, now, free=()):
+    "Raise if a setting or the data has changed, and name the first; the free ones may differ."
     for name in dict.fromkeys((*now, *began)):
         old, new = began.get(name), now.get(name)
         if name in free or old == new: continue
@@ -147,12 +137,11 @@ def check_settings(
         if data in DATA_NAMES and what not in ("max_tokens", "seed", "pad"):
             raise ValueError(f"{DATA_NAMES[data]} ({name}) is not what the run began with: "
                              "give the same sentences in the same order, or another out.")
+        change = f"{name}={short_repr(new)}, but the run began with {short_repr(old)}"
         if name == "epochs":
-            raise ValueError(f"epochs={short_repr(new)}, but the run began with {short_repr(old)}, "
-                             "where its learning rate ends (schedule='cosine'): finish it with "
-                             "the old value, and train longer in another out.")
-        raise ValueError(f"{name}={short_repr(new)}, but the run began with "
-                         f"{short_repr(old)}: give the old value, or another out.")
+            raise ValueError(f"{change}, where its learning rate ends (schedule='cosine'): finish "
+                             "it with the old value, and train longer in another out.")
+        raise ValueError(f"{change}: give the old value, or another out.")
 
 # %% ../../nbs/33_runs.ipynb #35b32112
 @dataclass
@@ -163,10 +152,8 @@ class EpochProgress:
     tokens:int = 0      # Target tokens
     seconds:float = 0.  # Time
 
-def run_state(
-    folder, # A checkpoint with a correct manifest
-)->tuple[dict, TrainState, EpochProgress]: # Content of state.json, and its counters
-    "Read and check the counters, the history and the settings of a run."
+def run_state(folder)->tuple[dict, TrainState, EpochProgress]: # state.json, and its counters
+    "Read and check the counters, the history and the settings in an intact checkpoint."
     state = read_state(folder)
     try:
         if "epoch_progress" not in state: # a file of version 0.1
@@ -174,23 +161,19 @@ def run_state(
             state["settings"] = upgrade_settings(upgrade_settings(state["settings"]), "model.")
         counters = TrainState(**state["train_state"])
         progress = EpochProgress(**state["epoch_progress"])
-        check_state(state, [*vars(counters).values(), progress.updates, progress.tokens],
-                    [progress.loss, progress.seconds])
+        epochs = [row["epoch"] for row in state["history"]]
+        counts = [*vars(counters).values(), progress.updates, progress.tokens, *epochs]
+        numbers = [n for row in state["history"] for n in (row["seconds"], *row.values())]
+        numbers += [*counts, progress.loss, progress.seconds]
+        valid = isinstance(state["settings"], dict) and all(type(n) is int for n in counts)
+        valid &= all(type(n) in (int, float) and 0 <= n < 1e300 for n in numbers)
+        if not valid or epochs != [*range(1, len(epochs) + 1)]: raise TypeError
     except (LookupError, TypeError, AttributeError):
         raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: "
                          "restore it from a copy.") from None
     return state, counters, progress
 
-def check_state(state, counts, measured):
-    "Raise a TypeError unless counts are integers, measured values finite and epochs consecutive."
-    for epoch, row in enumerate(state["history"], 1):
-        counts.append(row["epoch"])
-        measured += [row["seconds"], *row.values()]
-        if row["epoch"] != epoch: raise TypeError
-    if not all(type(n) is int for n in counts): raise TypeError
-    if not all(type(n) in (int, float) and 0 <= n < 1e300 for n in (*counts, *measured)):
-        raise TypeError
-    if not isinstance(state["settings"], dict): raise TypeError
+
 
 def holds_its_epoch(folder):
     "Return whether a checkpoint holds the state after the epoch in its name; warn otherwise."
@@ -202,31 +185,12 @@ def holds_its_epoch(folder):
     warnings.warn(f"{folder} is passed over: {reason}", stacklevel=3)
     return False
 
-# %% ../../nbs/33_runs.ipynb #d31cfd4b
-def check_finite(
-    model:nn.Module, # Model
-    step:int,        # Number of updates, for the message
-)->None:
-    "Raise if a weight is infinite or NaN."
-    for name, p in unique_tensors(model).items():
-        if not p.isfinite().all():
-            raise FloatingPointError(f"{name} is not finite after update {step}: lower the "
-                                     "learning rate (lr_factor), and resume from the last "
-                                     "checkpoint or begin again.")
-
 # %% ../../nbs/33_runs.ipynb #a236024e
 class Run:
     "The state of a training between two updates, and its checkpoints."
-    def __init__(self,
-        model:nn.Module,         # Model on its device
-        optimizer:torch.optim.Optimizer, # Its optimizer
-        config:TrainingConfig,   # Hyper-parameters of the training
-        train:TokenBatches,      # Training pairs
-        out=None,                # Folder of log.csv and checkpoints; None: nothing is saved
-        context:ProcessContext=ProcessContext(), # Processes; the first one saves
-        fingerprint:dict|None=None, # Further settings that must stay equal
-        valid:TokenBatches|None=None, # Validation pairs
-    ):
+    def __init__(self, model:nn.Module, optimizer:torch.optim.Optimizer|None,
+                 config:TrainingConfig, train:TokenBatches, out=None, context=ProcessContext(),
+                 fingerprint=None, valid:TokenBatches|None=None):
         self.model, self.optimizer, self.config = model, optimizer, config
         self.out = None if out is None else Path(out)
         self.context, self.worker = context, Worker(model, optimizer, context)
@@ -256,15 +220,22 @@ class Run:
         named = self.model.state_dict(keep_vars=True).items()
         self.recent.append({name: own[id(p)] for name, p in named})
 
+    def end_epoch(self, row:dict):
+        "Append the row of an epoch to the history, and begin the next epoch."
+        self.history.append(row)
+        self.epoch_progress = EpochProgress()
+
     def save(self):
         "Write the checkpoint of this epoch, the log, and remove old checkpoints."
         if self.write(f"epoch-{len(self.history):03}"): self.tidy()
 
-    def write(self,
-        name:str,    # Name of the checkpoint
-    )->bool:         # True if this process has saved it
+    def write(self, name)->bool: # True if this process has saved it
         "Save a checkpoint of the present state; raise if a weight is not finite."
-        check_finite(self.model, self.state.step)
+        for tensor, p in unique_tensors(self.model).items():
+            if p.isfinite().all(): continue
+            raise FloatingPointError(f"{tensor} is not finite after update {self.state.step}: "
+                                     "lower the learning rate (lr_factor), and resume from the "
+                                     "last checkpoint or begin again.")
         if self.out is None or not self.context.first: return False
         state = dict(
             train_state=asdict(self.state), epoch_progress=asdict(self.epoch_progress),
@@ -284,9 +255,8 @@ class Run:
         except OSError as e:
             raise OSError(f"{self.out/'log.csv'} could not be saved ({e.strerror or e}): free "
                           "some space; the checkpoint is whole.") from None
-        validated = [row for row in self.history if "valid_nll" in row]
-        validated.sort(key=lambda row: row["valid_nll"])
-        best = {f"epoch-{row['epoch']:03}" for row in validated[:self.config.keep_best]}
+        rows = [(row["valid_nll"], row["epoch"]) for row in self.history if "valid_nll" in row]
+        best = {f"epoch-{epoch:03}" for _, epoch in sorted(rows)[:self.config.keep_best]}
         old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
         unfinished = self.out/"unfinished"
         if not self.epoch_progress.updates and unfinished.is_dir(): old.append(unfinished)
@@ -328,10 +298,8 @@ class Run:
             os.replace(folder, aside)
         if self.history: self.tidy() # a crash may have come right after the checkpoint
 
-    def consecutive(self,
-        intact:list[Path], # Checkpoints, oldest first
-    )->list[Path]:         # The newest ones without a gap, as many as the final mean needs
-        "Choose the checkpoints to load; warn if one of the final mean is missing."
+    def consecutive(self, intact:list[Path])->list[Path]:
+        "Return the newest checkpoints without a gap; warn if one of the final mean is missing."
         last = intact[-self.keep:]
         if self.config.average_every: return last[-1:]
         while last and folder_number(last[-1]) - folder_number(last[0]) >= len(last): last.pop(0)
@@ -341,10 +309,8 @@ class Run:
                           "the final mean begins after it.", stacklevel=3)
         return last
 
-    def load_average_weights(self,
-        newest, # Checkpoint from which the run continues
-    ):
-        "Load the weights that were kept inside epochs; warn about missing or damaged ones."
+    def load_average_weights(self, newest:Path):
+        "Load the weights kept inside epochs, up to the newest checkpoint; warn if some are lost."
         every, most = self.config.average_every, self.config.average_checkpoints
         kept, lost = deque(), deque()
         last = max(map(folder_number, epoch_folders(self.out, "update")), default=self.state.step)
@@ -360,10 +326,7 @@ class Run:
             self.remember()
         load_weights(self.model, newest/"model.safetensors")
 
-    def load_state(self,
-        folder,                   # A checkpoint
-        with_optimizer:bool=True, # Load the optimizer state
-    ):
+    def load_state(self, folder:Path, with_optimizer=True):
         "Load a checkpoint after comparing its settings with those of this run."
         state, counters, progress = run_state(folder)
         free = {"max_seconds", "save_every", "keep_last", "keep_best"}
@@ -396,11 +359,7 @@ class Run:
             raise OSError(f"{self.out} has {free / 1e6:.1f} MB free, the checkpoints need "
                           f"{needed / 1e6:.1f} MB: free some space, or choose another out.")
 
-    def start(self,
-        resume:bool, # Continue from a checkpoint
-        device:str,  # Device to compute on
-        shard:bool,  # Shard the model
-    ):
+    def start(self, resume:bool, device:str, shard:bool):
         "Load a checkpoint, clean the folder, check the disk and wrap the model."
         self.context.barrier() # the first process has locked the folder
         if resume: self.resume()
