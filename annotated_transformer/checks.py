@@ -134,5 +134,4 @@ def require(
     "Import an optional package, or name the command that installs it."
     try: return import_module(package)
     except ImportError:
-        raise ImportError(f"`{package}` is not installed: "
-                          f"run `pip install {source}`.") from None
+        raise ImportError(f"`{package}` is not installed: run `pip install {source}`.") from None

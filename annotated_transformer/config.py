@@ -8,6 +8,7 @@ __all__ = ['MAX_SIZE', 'PRESETS', 'OLD_NAMES', 'TransformerConfig', 'preset', 'T
 
 # %% ../nbs/02_config.ipynb #80c528e1
 import json
+import re
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 
 from annotated_transformer.checks import (
@@ -20,6 +21,16 @@ from annotated_transformer.checks import (
 
 # %% ../nbs/02_config.ipynb #829e6a3a
 MAX_SIZE = 2**20 # Largest accepted width or depth
+
+def _check_fields(config, **limits):
+    "Check fields against the choices or bounds given for their name or their type."
+    limits = dict(bool=(True, False)) | limits
+    for f in fields(config):
+        kind, *optional = re.findall("bool|int|float|str|None", str(f.type))
+        value, accepted = getattr(config, f.name), limits.get(f.name) or limits.get(kind)
+        if accepted is None or (optional and value is None): continue
+        if kind in ("int", "float"): check_number(f.name, value, *accepted, whole=kind == "int")
+        else: check_choice(f.name, value, accepted)
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -40,16 +51,7 @@ class TransformerConfig:
     N_decoder:int|None = None    # Layers in the decoder; None: N
 
     def __post_init__(self):
-        for name in ("N", "d_model", "d_ff", "h"):
-            check_number(name, getattr(self, name), 1, MAX_SIZE, whole=True)
-        for name in ("d_k", "d_v", "N_decoder"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), 1, MAX_SIZE, whole=True)
-        for name in ("norm_first", "bias"): check_choice(name, getattr(self, name), (True, False))
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            if name == "dropout" or getattr(self, name) is not None:
-                check_number(name, getattr(self, name), high=1)
-        check_choice("tie", self.tie, ("none", "decoder", "all"))
+        _check_fields(self, int=(1, MAX_SIZE), float=(0, 1), tie=("none", "decoder", "all"))
         if not isinstance(self.positions, str):
             name = short_repr(self.positions)
             raise TypeError(f"positions={name} is not a name: give a string such as 'sinusoidal'.")
@@ -103,25 +105,13 @@ class TrainingConfig:
     paragraphs:bool = False      # Pairs are paragraphs: a text is not split into sentences
 
     def __post_init__(self):
-        least = dict(average_every=0, save_every=0, keep_best=0, keep_last=2)
-        for f in fields(self):
-            if f.type in (int, "int") and f.name != "seed":
-                check_number(f.name, getattr(self, f.name), least.get(f.name, 1), 2**40, whole=True)
-        for name, most in dict(label_smoothing=.999, ema_decay=.999999, bpe_dropout=1).items():
-            check_number(name, getattr(self, name), high=most)
-        for name in ("lr_factor", "weight_decay", "rdrop_alpha"):
-            check_number(name, getattr(self, name))
-        for name, least in dict(max_seconds=0, peak_lr=1e-12, max_grad_norm=1e-12).items():
-            if getattr(self, name) is not None: check_number(name, getattr(self, name), low=least)
-        check_number("seed", self.seed, high=2**63-1, whole=True)
-        check_choice("precision", self.precision, ("auto", "fp32", "bf16"))
-        check_choice("schedule", self.schedule, ("noam", "inverse_sqrt", "cosine", "constant"))
-        check_choice("optimizer", self.optimizer, ("adam", "adamw", "muon"))
-        check_choice("paragraphs", self.paragraphs, (True, False))
-        self._check_combinations()
-
-    def _check_combinations(self):
-        "Raise if two settings exclude each other."
+        _check_fields(
+            self, int=(1, 2**40), float=(0,), seed=(0, 2**63 - 1), keep_last=(2, 2**40),
+            **dict.fromkeys(("average_every", "save_every", "keep_best"), (0, 2**40)),
+            label_smoothing=(0, .999), ema_decay=(0, .999999), bpe_dropout=(0, 1),
+            peak_lr=(1e-12,), max_grad_norm=(1e-12,), precision=("auto", "fp32", "bf16"),
+            schedule=("noam", "inverse_sqrt", "cosine", "constant"),
+            optimizer=("adam", "adamw", "muon"))
         if self.peak_lr is not None and self.lr_factor != 1:
             raise ValueError(f"lr_factor={self.lr_factor} and peak_lr={self.peak_lr} "
                              "exclude each other.")

@@ -150,10 +150,8 @@ class TokenBatches:
     )->list[list[tuple]]: # Pairs of each batch
         "Return the batches of an epoch as lists of pairs."
         seed = None if self.seed is None else self.seed * 1_000_003 + epoch
-        pairs, lengths = self.pairs, self.lengths
-        if self.recut is not None:
-            pairs = self.recut(epoch)
-            lengths = _lengths(pairs)
+        pairs = self.pairs if self.recut is None else self.recut(epoch)
+        lengths = self.lengths if self.recut is None else _lengths(pairs)
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]
 
 # %% ../../nbs/24_batching.ipynb #677bf96a

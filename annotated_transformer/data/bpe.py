@@ -139,18 +139,16 @@ def train(cls:SubwordTokenizer,
     min_frequency:int=2,  # Smallest count of a pair to merge
 )->SubwordTokenizer:      # Tokenizer; smaller than `vocab_size` if no pair is frequent enough
     "Learn the merges with the `tokenizers` library."
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import ByteLevelBPETokenizer
     check_number("vocab_size", vocab_size, len(SPECIALS) + 256, 10**7, whole=True)
     check_number("min_frequency", min_frequency, 0, 2**32 - 1, whole=True)
     def words(text): return _OVERLONG.sub(" ", " " + clean_text(text))
     texts = (t for t in map(words, check_strings("texts", texts)) if not is_empty(t))
     first = next(texts, None)
     if first is None: raise ValueError("texts hold no words.")
-    tok = Tokenizer(models.BPE())
-    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tok.train_from_iterator(chain([first], texts), trainers.BpeTrainer(
-        vocab_size=vocab_size, min_frequency=min_frequency, show_progress=False,
-        special_tokens=SPECIALS, initial_alphabet=byte_alphabet()))
+    tok = ByteLevelBPETokenizer(add_prefix_space=False)
+    tok.train_from_iterator(chain([first], texts), vocab_size, min_frequency,
+                            show_progress=False, special_tokens=SPECIALS)
     return cls(json.loads(tok.to_str())["model"]["merges"])
 
 # %% ../../nbs/21_bpe.ipynb #0f777f9a

@@ -9,18 +9,14 @@ __all__ = ['CORPORA', 'parallel_files', 'tsv_pairs', 'jsonl_pairs', 'read_pairs'
 
 # %% ../../nbs/23_corpora.ipynb #ff5c3902
 import hashlib
-import heapq
 import json
 import os
 import re
-import sys
 import warnings
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -161,12 +157,11 @@ def filter_pairs(
 )->Filtered:                         # Kept pairs, and dropped ones by reason
     "Drop pairs that are empty, too long or of very different lengths."
     _check_limits(min_len, max_len, max_ratio)
-    kept, dropped = [], Counter(short=0, long=0, ratio=0)
+    kept, dropped = [], dict(short=0, long=0, ratio=0)
     for src, tgt in pairs:
-        reason = _reason((src, tgt), min_len, max_len, max_ratio, count)
-        if reason: dropped[reason] += 1
+        if reason := _reason((src, tgt), min_len, max_len, max_ratio, count): dropped[reason] += 1
         else: kept.append((src, tgt))
-    return Filtered(kept, dict(dropped))
+    return Filtered(kept, dropped)
 
 # %% ../../nbs/23_corpora.ipynb #272bfbd4
 def hub_library():
@@ -242,21 +237,15 @@ def hub_pairs(
         raise ConnectionError(f"{short_text(path)} could not be loaded ({cause}): {fix}.") from e
     return HubPairs(rows, pair)
 
-_REVISIONS = {"wmt/wmt14": "b199e406369ec1b7634206d3ded5ba45de2fe696",
-              "Helsinki-NLP/opus_books": "1f9f6191d0e91a3c539c2595e2fe48fc1420de9b",
-              "bbaaaa/iwslt14-de-en": "refs/convert/parquet"}
-
-def _at_revision(path, *args, **kwargs):
-    return hub_pairs(path, *args, revision=_REVISIONS[path], **kwargs)
-
 def wmt14(
     split:str="train", # `train`, `valid`, `test`, or a slice such as `train[:1000]`
     pair:str="de-en",  # Languages, source first; one of them `en`
 )->HubPairs:           # Pairs
     "WMT 2014, the training data of the paper (§5.1)."
     other = [lang for lang in languages(pair) if lang != "en"]
-    if len(other) == 1: return _at_revision("wmt/wmt14", f"{other[0]}-en", pair=pair, split=split)
-    raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`.")
+    if len(other) > 1: raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`.")
+    return hub_pairs("wmt/wmt14", f"{other[0]}-en", pair=pair, split=split,
+                     revision="b199e406369ec1b7634206d3ded5ba45de2fe696")
 
 def iwslt14(
     split:str="train", # `train`, `valid` or `test`
@@ -266,7 +255,8 @@ def iwslt14(
     if sorted(languages(pair)) != ["de", "en"]:
         raise ValueError(f"pair={pair!r} is not in this copy of IWSLT 2014: choose de-en or en-de.")
     files = {part: f"de-en/{part}/*.parquet" for part in ("train", "validation", "test")}
-    return _at_revision("bbaaaa/iwslt14-de-en", pair=pair, split=split, data_files=files)
+    return hub_pairs("bbaaaa/iwslt14-de-en", pair=pair, split=split, data_files=files,
+                     revision="refs/convert/parquet")
 
 def opus_books(
     pair:str="de-en",  # Languages, source first
@@ -274,7 +264,8 @@ def opus_books(
 )->HubPairs:           # Pairs
     "OPUS Books: aligned novels."
     config = "-".join(sorted(languages(pair)))
-    return _at_revision("Helsinki-NLP/opus_books", config, pair=pair, split=split)
+    return hub_pairs("Helsinki-NLP/opus_books", config, pair=pair, split=split,
+                     revision="1f9f6191d0e91a3c539c2595e2fe48fc1420de9b")
 
 # %% ../../nbs/23_corpora.ipynb #b0e290f4
 def _rows(path, pair, files, rule):
@@ -290,7 +281,7 @@ def _named_errors(library, path):
     try:
         try: yield
         except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
-    except (OSError, import_module("pyarrow").ArrowInvalid) as e:
+    except (OSError, require("pyarrow", ".[data]").ArrowInvalid) as e:
         if getattr(e, "errno", None) is None:
             reason = short_text(e)
             raise ValueError(f"the table of {path} in {place} is damaged ({reason}).") from None
@@ -356,12 +347,12 @@ def split_pairs(
     first, most, enough = set(), 2_000, False  # the sentences with the smallest hashes
     for src in (clean_text(src) for src, _ in pairs):
         first.add((hashlib.sha256(f"{seed}\n{src}".encode()).digest(), src))
-        if len(first) > 20 * most: first, enough = set(heapq.nsmallest(2 * most, first)), True
+        if len(first) > 20 * most: first, enough = set(sorted(first)[:2 * most]), True
     if len(first) < 3:
         raise ValueError(f"{len(first)} different source sentences are too few for three splits.")
     n = most if enough else max(1, len(first) // 20)
-    order = [src for _, src in heapq.nsmallest(2 * n, first)]
-    part = dict.fromkeys(order[:n], "valid") | dict.fromkeys(order[n:], "test")
+    order = [src for _, src in sorted(first)]
+    part = dict.fromkeys(order[:n], "valid") | dict.fromkeys(order[n:2 * n], "test")
     numbers = (i for i, (src, _) in enumerate(pairs)
                if part.get(clean_text(src), "train") == split)
     if not isinstance(pairs, HubPairs): return [pairs[i] for i in numbers]
@@ -371,7 +362,7 @@ def split_pairs(
 def _nonempty(pairs, path):
     "Drop pairs with an empty side, with a warning."
     if isinstance(pairs, HubPairs):
-        with _named_errors(hub_library(), path): kept = pairs.filter(1, sys.maxsize, sys.maxsize)
+        with _named_errors(hub_library(), path): kept = pairs.filter(1, 2**63, 2**63)
     else: kept = [pair for pair in pairs if not any(map(is_empty, pair))]
     lost = len(pairs) - len(kept)
     if not lost: return pairs  # a whole table is read much faster than a selection

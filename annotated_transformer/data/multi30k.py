@@ -6,14 +6,11 @@
 __all__ = ['MULTI30K_URLS', 'MULTI30K_FILES', 'MULTI30K_SPLITS', 'fetch', 'multi30k', 'have_multi30k']
 
 # %% ../../nbs/27_multi30k.ipynb #a1f1c0c4
-import gzip
-import hashlib
-import io
 import os
 from pathlib import Path
 
 from ..checks import short_repr, short_text
-from .text import decode_lines, languages
+from .text import file_hash, languages, read_lines
 
 # %% ../../nbs/27_multi30k.ipynb #3b71f4ed
 def fetch(
@@ -45,22 +42,19 @@ MULTI30K_FILES = {  # file: (lines, sha256 of the German .gz, sha256 of the Engl
               "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
     "val": (1_014, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a",
             "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"),
-    "test_2016_flickr": (
-        1_000, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
-        "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
-    "test_2017_flickr": (
-        1_000, "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee",
-        "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074"),
-    "test_2017_mscoco": (
-        461, "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338",
-        "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58")}
+    "test_2016_flickr": (1000, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
+                         "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
+    "test_2017_flickr": (1000, "a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee",
+                         "76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074"),
+    "test_2017_mscoco": (461, "799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338",
+                         "aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58")}
 MULTI30K_SPLITS = {k: k for k in MULTI30K_FILES} | dict(
     valid="val", validation="val", dev="val", test="test_2016_flickr",
     test_2016="test_2016_flickr", test_2017="test_2017_flickr", test_mscoco="test_2017_mscoco")
 
 # %% ../../nbs/27_multi30k.ipynb #d5a1cab2
 def _multi30k_file(name, sha256, folder):
-    "Return the checked bytes of a compressed file."
+    "Return the path of a compressed file, after a check of its hash."
     folder = folder or os.environ.get("MULTI30K")
     urls = [f"{url}/{name}" for url in MULTI30K_URLS]
     if not folder:
@@ -69,9 +63,8 @@ def _multi30k_file(name, sha256, folder):
     elif not (path := Path(folder)/name).is_file():
         raise FileNotFoundError(f"{path} is missing: put {urls[0]} there, or leave `folder` and "
                                 "MULTI30K unset to download it.")
-    data = path.read_bytes()
-    found = hashlib.sha256(data).hexdigest()
-    if found == sha256: return data
+    found = file_hash(path)
+    if found == sha256: return path
     raise ValueError(f"{path} has the sha256 {found} where {sha256} is expected: "
                      f"delete it and fetch {urls[0]}.")
 
@@ -90,8 +83,7 @@ def multi30k(
     lines, *hashes = MULTI30K_FILES[stem]
     sides = {}
     for lang, sha256 in zip(("de", "en"), hashes):
-        data = gzip.decompress(_multi30k_file(f"{stem}.{lang}.gz", sha256, folder))
-        sides[lang] = list(decode_lines(io.BytesIO(data), f"{stem}.{lang}"))
+        sides[lang] = list(read_lines(_multi30k_file(f"{stem}.{lang}.gz", sha256, folder)))
         if len(sides[lang]) != lines:
             found = f"{stem}.{lang} has {len(sides[lang])} lines"
             raise ValueError(f"{found} where {lines} are expected.")

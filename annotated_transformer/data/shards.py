@@ -48,6 +48,9 @@ def pack_columns(
     return sides
 
 # %% ../../nbs/25_shards.ipynb #429a143a
+def _flush(path):
+    with open(path, "r+b") as file: os.fsync(file.fileno())
+
 def write_shard(
     sides:list[tuple], # Columns of `pack_columns`
     path:Path,         # Arrow file to write
@@ -62,27 +65,15 @@ def write_shard(
         arrays.append(pa.ListArray.from_arrays(pa.array(np.asarray(ends)), pa.array(ids)))
     rows = pa.record_batch(arrays, ["src", "tgt"])
     with pa.ipc.new_stream(str(path), rows.schema) as file: file.write_batch(rows)
-    with open(path, "r+b") as file: os.fsync(file.fileno())
+    _flush(path)
     longest = np.maximum(*(np.diff(ends) for _, ends in sides)) + 1  # with `</s>`
     counts = zip(*(x.tolist() for x in np.unique(longest, return_counts=True)))
     return dict(bytes=path.stat().st_size, sha256=file_hash(path),
                 ntokens=len(sides[1][0]) + len(longest), counts=[*counts])
 
 # %% ../../nbs/25_shards.ipynb #e39569b4
-def _facts_hash(facts):
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
+def _facts_hash(data): return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 def _file(folder, n): return Path(folder)/f"shard-{n:05}.arrow"
-
-def _complete(facts):
-    "Whether the facts of a store belong together."
-    try:
-        shards, pairs, size = facts["shards"], facts["pairs"], facts["shard"]
-        stored = sum(n for about in shards for _, n in about["counts"])
-        keys = all({"bytes", "sha256"} <= {*about} for about in shards)
-        count = size > 0 and len(shards) == -(-pairs // size)
-        return "about" in facts and count and pairs == stored and keys and facts["ntokens"] >= 0
-    except (KeyError, TypeError, ValueError): return False
 
 def read_note(
     folder,   # Folder of `store_pairs`
@@ -100,8 +91,15 @@ def read_note(
     version = facts.get("format") if isinstance(facts, dict) else None
     if version != 1:
         raise ValueError(f"{path} has format {short_repr(version)}, this version reads format 1.")
-    if not _complete(facts): raise ValueError(f"{path} lacks facts, or they contradict: {fix}")
-    for n, about in enumerate(facts["shards"]):
+    try:
+        shards, pairs, size = facts["shards"], facts["pairs"], facts["shard"]
+        keys = "about" in facts and all({"bytes", "sha256"} <= {*about} for about in shards)
+        stored = sum(n for about in shards for _, n in about["counts"])
+        counted = size > 0 and len(shards) == -(-pairs // size) and pairs == stored
+        if not (keys and counted and facts["ntokens"] >= 0): raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{path} lacks facts, or they contradict: {fix}") from None
+    for n, about in enumerate(shards):
         file = _file(folder, n)
         if not file.is_file() or file.stat().st_size != about["bytes"]:
             raise ValueError(f"{file} is missing or has another size: {fix}")
@@ -118,6 +116,7 @@ class StoredPairs(Sequence):
         self.shard, self.size, self.ntokens = facts["shard"], facts["pairs"], facts["ntokens"]
         self.counts = [dict(map(tuple, shard["counts"])) for shard in facts["shards"]]
         self.hashes = [shard["sha256"] for shard in facts["shards"]]
+        self.digest = hashlib.sha256("".join(self.hashes).encode()).hexdigest()  # in their order
         self.mapped, self.checked = (None, None), set()
 
     def __len__(self): return self.size
@@ -129,11 +128,6 @@ class StoredPairs(Sequence):
     def __getitem__(self, i):
         numbers = range(self.size)[i]
         return self.take(numbers) if isinstance(i, slice) else self.take([numbers])[0]
-
-    @property
-    def digest(self)->str: # 64 hexadecimal digits
-        "Hash of the shards in their order."
-        return hashlib.sha256("".join(self.hashes).encode()).hexdigest()
 
     def columns(self,
         n:int,       # Number of a shard
@@ -177,12 +171,6 @@ def _writing(folder):
     except OSError as e:
         raise OSError(f"{folder} could not be saved ({e.strerror or e}).") from None
 
-def _write_note(folder, facts):
-    with open(folder/"pairs.json", "w", encoding="utf-8") as file:
-        json.dump(dict(sha256=_facts_hash(facts), store=facts), file)
-        file.flush()
-        os.fsync(file.fileno())
-
 def _write_store(pairs, folder, about, shard, progress):
     "Write all shards into a hidden folder, then rename it."
     from tqdm import tqdm
@@ -195,10 +183,11 @@ def _write_store(pairs, folder, about, shard, progress):
             with _writing(folder): shards.append(write_shard(sides, _file(new, len(shards))))
             size += rows
         if not size: raise ValueError("pairs is empty.")
-        ntokens = sum(found["ntokens"] for found in shards)
+        facts = dict(format=1, about=about, shard=shard, pairs=size,
+                     ntokens=sum(found["ntokens"] for found in shards), shards=shards)
         with _writing(folder):
-            _write_note(new, dict(format=1, about=about, shard=shard, pairs=size,
-                                  ntokens=ntokens, shards=shards))
+            (new/"pairs.json").write_text(json.dumps(dict(sha256=_facts_hash(facts), store=facts)))
+            _flush(new/"pairs.json")
             if folder.exists(): folder.rmdir()  # an empty folder
             os.replace(new, folder)
     finally: shutil.rmtree(new, ignore_errors=True)
@@ -325,7 +314,7 @@ class ShardedBatches(TokenBatches):
         if seed is not None: check_number("seed", seed, whole=True)
         check_number("max_tokens", max_tokens, low=1, whole=True)
         self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
-        self.recut, self.ntokens = None, pairs.ntokens
+        self.recut, self.ntokens, self.digest = None, pairs.ntokens, pairs.digest
         for n, counts in enumerate(pairs.counts):
             if (size := max(counts)) <= max_tokens: continue
             i = n * pairs.shard + [max(both) for both in pairs.lengths(n)].index(size)
@@ -335,11 +324,6 @@ class ShardedBatches(TokenBatches):
     def __repr__(self):
         size = f"{len(self.pairs)} pairs in {len(self.sizes)} shards, {self.ntokens} target tokens"
         return f"ShardedBatches({size}, max_tokens={self.max_tokens})"
-
-    @property
-    def digest(self)->str: # 64 hexadecimal digits
-        "Hash of the stored pairs; no pair is read."
-        return self.pairs.digest
 
     def plan(self,
         epoch:int=0, # Number of the epoch, from 0

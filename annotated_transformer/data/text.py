@@ -319,13 +319,13 @@ def read_tokenizer(
     try:
         file = json.loads(content)
         kind, data, digest = file["kind"], file["data"], file["sha256"]
-        if digest != _digest(data): kind = None
-        elif kind in kinds: return kinds[kind](**data)
+        if digest != _digest(data):
+            raise ValueError(f"{path} is damaged: its checksum does not match.")
+        if kind in kinds: return kinds[kind](**data)
     except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError(f"{path} is not a tokenizer of this project.") from None
-    if kind is None: raise ValueError(f"{path} is damaged: its checksum does not match.")
-    raise ValueError(f"{path} holds a {short_text(kind, 60)} tokenizer, "
-                     f"not a {' or '.join(kinds)} tokenizer.")
+    names = " or ".join(kinds)
+    raise ValueError(f"{path} holds a {short_text(kind, 60)} tokenizer, not a {names} tokenizer.")
 
 # %% ../../nbs/20_text.ipynb #87816c14
 class WordTokenizer(TextTokenizer):
@@ -339,9 +339,8 @@ class WordTokenizer(TextTokenizer):
         if not (tokenize is None or callable(tokenize)):
             raise TypeError(f"tokenize is {type(tokenize).__name__}, not a function or None.")
         words = vocab if isinstance(vocab, list) else as_vocab(vocab).get_itos()
-        if words[:len(SPECIALS)] != SPECIALS:
-            raise ValueError(f"vocab begins with {short_repr(words[:len(SPECIALS)])}, "
-                             f"not {SPECIALS}.")
+        if (first := words[:len(SPECIALS)]) != SPECIALS:
+            raise ValueError(f"vocab begins with {short_repr(first)}, not {SPECIALS}.")
         self.tokenize, self.lang = tokenize or word_splitter(lang), lang
         self.vocab = Vocab(words, UNK)
         self.spaced = any(word.startswith(" ") for word in words)
@@ -360,8 +359,7 @@ class WordTokenizer(TextTokenizer):
 
     def pieces(self, ids:Iterable[int])->list[str]:
         "Return the words of ids; `▁` is a space."
-        words = self.vocab.lookup_tokens(check_row(ids, len(self)))
-        return [word.replace(" ", "▁") for word in words]
+        return [self.vocab.itos[i].replace(" ", "▁") for i in check_row(ids, len(self))]
 
     def decode(self, ids:Iterable[int])->str:
         "Return the sentence of ids, without start, end and padding."
@@ -401,8 +399,7 @@ def ngrams(
 
 # %% ../../nbs/20_text.ipynb #4b56be3f
 MAX_LINE = 1_000_000 # bytes
-_UNPACK = {b"\x1f\x8b": gzip.open, b"\xfd7zXZ\0": lzma.open}
-_UNPACK |= {b"BZh%d" % size: bz2.open for size in range(1, 10)}
+_UNPACK = {rb"\x1f\x8b": gzip.open, rb"\xfd7zXZ\0": lzma.open, rb"BZh[1-9]": bz2.open}
 
 def decode_lines(
     stream,   # Binary stream in UTF-8
@@ -426,8 +423,7 @@ def read_lines(
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path={short_repr(path)} is not a path: give a str or a pathlib.Path.")
     with open(path, "rb") as f:
-        first = f.peek(6)
-        unpack = next((_UNPACK[m] for m in _UNPACK if first.startswith(m)), None)
+        unpack = next((_UNPACK[start] for start in _UNPACK if re.match(start, f.peek(6))), None)
         try: yield from decode_lines(unpack(f) if unpack else f, path)
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as e:
             if getattr(e, "errno", None): raise
