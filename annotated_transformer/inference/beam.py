@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'pick', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
-           'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'replay_best', 'beam_step', 'continuations',
-           'close_full', 'surviving_rows', 'merge_texts', 'mbr_rerank', 'search_options']
+           'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'beam_step', 'continuations',
+           'surviving_rows', 'merge_texts', 'mbr_rerank', 'search_options']
 
 # %% ../../nbs/41_beam.ipynb #9175251a
 import math
@@ -17,19 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotated_transformer.inference.decoding import (
-    check_end,
-    check_source,
-    decoding_models,
-    replay_recorded,
-    top_n,
-)
-
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
 from ..data.text import ngrams
 from ..engine.program import IncrementalDecoder
-from ..transformer import recorders
+from .decoding import check_end, check_source, decoding_models, replay_recorded, top_n
 
 # %% ../../nbs/41_beam.ipynb #9047bbb2
 def length_normalizer(
@@ -53,12 +45,10 @@ class SearchOptions:
     coverage_penalty:float = 0.0    # Weight β of the coverage penalty (§7 of Wu et al. 2016)
 
     def __post_init__(self):
-        for name in ("beam_size", "n_best"):
-            check_number(name, getattr(self, name), 1, 1000, whole=True)
-        for name in ("min_len", "no_repeat_ngram_size"):
-            check_number(name, getattr(self, name), high=10**9, whole=True)
-        for name in ("length_penalty", "coverage_penalty"):
-            check_number(name, getattr(self, name), high=10)
+        size, length, weight = (1, 1000, True), (0, 10**9, True), (0, 10)
+        limits = dict(beam_size=size, n_best=size, min_len=length, no_repeat_ngram_size=length,
+                      length_penalty=weight, coverage_penalty=weight)
+        for name, limit in limits.items(): check_number(name, getattr(self, name), *limit)
         if self.n_best > self.beam_size:
             raise ValueError(f"n_best={self.n_best} is larger than beam_size={self.beam_size}.")
 
@@ -76,11 +66,8 @@ class Hypothesis:
     logp:list[float]  # Log-probability of each token, nats
 
 # %% ../../nbs/41_beam.ipynb #2858ca72
-def pick(
-    x:Tensor,     # `(R, k, ...)`
-    which:Tensor, # Indices along the second axis `(R, c)`
-)->Tensor:        # `(R, c, ...)`
-    "Gather along the second axis."
+def pick(x, which):
+    "Gather `x (R, k, ...)` along the second axis by `which (R, c)`."
     return x.gather(1, which[(...,) + (None,) * (x.dim() - 2)].expand(-1, -1, *x.shape[2:]))
 
 def expand_prefixes(ids, cum_logp, logits, width, tokens=None, forbid=None):
@@ -101,24 +88,14 @@ def expand_prefixes(ids, cum_logp, logits, width, tokens=None, forbid=None):
 # %% ../../nbs/41_beam.ipynb #004efaba
 class FinishedHypotheses:
     "The `n` best hypotheses of each sentence so far, best first; empty places have score -inf."
-    def __init__(self,
-        rows:int, # Sentences B
-        n:int,    # Hypotheses kept per sentence
-        device,   # Device of the tensors
-    ):
+    def __init__(self, rows, n, device):
         self.ids = torch.zeros(rows, n, 1, dtype=torch.long, device=device)
         self.cum_logp = torch.zeros(rows, n, 1, device=device)
         self.score = torch.full((rows, n), -math.inf, device=device)
         self.size = torch.zeros(rows, n, dtype=torch.long, device=device)
 
-    def offer(self,
-        rows:Tensor,     # Sentences `(R,)`
-        ids:Tensor,      # Hypotheses `(R, c, t)`
-        cum_logp:Tensor, # Their log-probabilities up to each token `(R, c, t)`
-        score:Tensor,    # `(R, c)`
-        allowed:Tensor,  # True for hypotheses that count `(R, c)`
-    )->None:
-        "Add hypotheses and keep the best."
+    def offer(self, rows, ids, cum_logp, score, allowed):
+        "Add the `allowed (R, c)` hypotheses `ids (R, c, t)` of the sentences `rows (R,)`."
         if not allowed.any(): return
         more = ids.size(-1) - self.ids.size(-1)
         self.ids, self.cum_logp = F.pad(self.ids, (0, more)), F.pad(self.cum_logp, (0, more))
@@ -137,11 +114,8 @@ class FinishedHypotheses:
         return [found(*row) for row in zip(*(t.tolist() for t in tables))]
 
 # %% ../../nbs/41_beam.ipynb #c5b38895
-def check_limits(
-    max_len:int|Tensor, # One limit, or one per row
-    src:Tensor,         # Source ids `(B, S)`
-)->Tensor:              # `(B,)`
-    "Return the maximum length of each row."
+def check_limits(max_len, src):
+    "Return the maximum length of each row of `src (B, S)`, given for all or for each."
     if not isinstance(max_len, Tensor):
         check_number("max_len", max_len, 1, 10**9, whole=True)
         return src.new_full((len(src),), max_len)
@@ -178,15 +152,9 @@ class BeamState:
         self.cum_logp = torch.zeros(R, 1, 1, device=device)                # (R, k, t)
         self.attended = torch.zeros(R, 1, S, device=device)                # (R, k, S)
 
-    def select(self, which):
-        "Keep the hypotheses `which (R, c)`."
-        for name in ("ids", "cum_logp", "attended"):
-            setattr(self, name, pick(getattr(self, name), which))
-
-    def keep(self, stay):
-        "Keep the sentences `stay (R,)`."
-        for name in ("rows", "ids", "cum_logp", "attended"):
-            setattr(self, name, getattr(self, name)[stay])
+    def change(self, keep):
+        "Keep some of the prefixes, or all prefixes of some sentences."
+        for name in ("ids", "cum_logp", "attended"): setattr(self, name, keep(getattr(self, name)))
 
 # %% ../../nbs/41_beam.ipynb #7f4f8a26
 def beam_search(
@@ -211,14 +179,9 @@ def beam_search(
         while len(state.rows):
             beam_step(decoder, state, finished, limit, end_symbol, options, on_step)
         found = finished.hypotheses()
-        replay_best(models, src, mask, found, start_symbol, end_symbol)
+        best = [[start_symbol, *(h[0].ids[:-1] if h else [])] for h in found]
+        replay_recorded(models, src, mask, pad_rows(best, end_symbol).to(src.device))
     return found
-
-def replay_best(models, src, mask, found, start_symbol, end_symbol):
-    "Run recorded models once on the best hypotheses."
-    if not any(part in recorders.get() for part in models.modules()): return
-    best = [[start_symbol, *(h[0].ids[:-1] if h else [])] for h in found]
-    replay_recorded(models, src, mask, pad_rows(best, end_symbol).to(src.device))
 
 # %% ../../nbs/41_beam.ipynb #8f964073
 def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
@@ -242,14 +205,16 @@ def beam_step(decoder, state, finished, limit, end_symbol, options, on_step):
     if on_step:
         kept = torch.zeros_like(ended).scatter(1, live, total.isfinite())
         on_step(state.rows, state.ids, state.cum_logp, score, kept)
-    state.select(live)
+    state.change(lambda x: pick(x, live))
     state.cum_logp[..., -1] = total # -inf where fewer hypotheses live than there are places
-    close_full(state, finished, limit, total, total / lp + (pick(penalty, live) if beta else 0.))
-    longest = limit[state.rows]
+    longest, score = limit[state.rows], total / lp + (pick(penalty, live) if beta else 0.)
+    full = (longest == state.ids.size(-1)) & finished.score[state.rows, 0].isinf() # none has ended
+    finished.offer(state.rows, state.ids, state.cum_logp, score, full[:, None] & total.isfinite())
     best_possible = total[:, 0] / length_normalizer(longest - 1, options.length_penalty)
     stay = (longest > state.ids.size(-1)) & (best_possible > finished.score[state.rows, -1])
     decoder.reorder(*surviving_rows(pick(parent, live), stay, k))
-    state.keep(stay)
+    state.rows = state.rows[stay]
+    state.change(lambda x: x[stay])
 
 def continuations(state, finished, logits, tokens, end_symbol, options):
     "Expand the prefixes; constraints are relaxed where no hypothesis satisfies them."
@@ -266,22 +231,14 @@ def continuations(state, finished, logits, tokens, end_symbol, options):
     free = expand_prefixes(state.ids, state.cum_logp, logits, width)
     return [torch.where(stuck.view(-1, *[1] * (x.dim() - 1)), y, x) for x, y in zip(strict, free)]
 
-def close_full(state, finished, limit, total, score):
-    "At the maximum length, offer the prefixes of sentences that have no hypothesis yet."
-    full = (limit[state.rows] == state.ids.size(-1)) & finished.score[state.rows, 0].isinf()
-    finished.offer(state.rows, state.ids, state.cum_logp, score, full[:, None] & total.isfinite())
-
 def surviving_rows(parent, stay, k):
     "Rows of the decoder that continue, and sentences that continue (None: all)."
     first = k * torch.arange(len(parent), device=parent.device)[:, None]
     return (parent + first)[stay].flatten(), None if stay.all() else stay.nonzero()[:, 0]
 
 # %% ../../nbs/41_beam.ipynb #0547a1d5
-def merge_texts(
-    found:list[list[Hypothesis]], # Of each sentence, best first; changed in place
-    tokenizer,                    # Target tokenizer
-)->list[list[Hypothesis]]:        # The same lists
-    "Keep the best of the hypotheses with the same text."
+def merge_texts(found, tokenizer):
+    "Of the hypotheses of each sentence, best first, keep the best with the same text."
     texts = iter(tokenizer.decode_batch([h.ids for some in found for h in some]))
     for hypotheses in found:
         first = {}
@@ -316,11 +273,8 @@ def mbr_rerank(
     return sorted(scored, key=lambda h: h.score, reverse=True)
 
 # %% ../../nbs/41_beam.ipynb #e31724bc
-def search_options(
-    options:dict, # Fields of `SearchOptions`; beam_size is 1, n_best None unless given
-    mbr:bool,     # The hypotheses are reranked
-)->tuple[int|None, SearchOptions]: # `n_best`, options of a search that finds enough hypotheses
-    "Check the options of a search."
+def search_options(options, mbr):
+    "Check the options of `translate`; return `n_best` and a search that finds enough hypotheses."
     n_best = options.get("n_best")
     search = dict(beam_size=1) | check_known(options, SearchOptions)
     search = SearchOptions(**search | dict(n_best=1 if n_best is None else n_best))

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['REPLACED', 'MOVING', 'SEARCH', 'SAMPLING', 'load_parts', 'hide_progress_bars', 'user_path', 'check_out', 'move_run',
            'settle_replaced', 'set_run_aside', 'replacing_run', 'epoch_callback', 'resume_hint', 'train',
-           'run_training', 'plan_training', 'save_and_score', 'input_lines', 'positionals', 'load_models',
-           'decoding_options', 'format_output', 'limited_output', 'translate', 'named_command']
+           'run_training', 'plan_training', 'input_lines', 'positionals', 'load_models', 'decoding_options',
+           'format_output', 'limited_output', 'translate', 'named_command']
 
 # %% ../../nbs/45_commands.ipynb #edfd1340
 import math
@@ -201,8 +201,16 @@ def run_training(given, command, world):
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=hardware(translator.device) + processes)
         if given.shortlist: translator.learn_shortlist(parts[0])
-        dtype = torch.float16 if given.fp16 else None
-        save_and_score(translator, given.out, parts[2], given.show, dtype)
+        dtype, test = torch.float16 if given.fp16 else None, parts[2]
+        translator.save_pretrained(given.out, dtype)
+        examples, scores = check_outputs(translator, test, given.show), translator.evaluate(test)
+        translator.about["test"] = asdict(scores)
+        translator.save_pretrained(given.out, dtype) # now with the scores
+        if (nll := translator.about.get("valid_nll")) is not None:
+            print(f"valid: NLL {nll:.3f}, perplexity {math.exp(min(nll, 700)):.2f}")
+        for row in examples:
+            print(*(f"{name:>9}: {one_line(text)}" for name, text in row.items()), "", sep="\n")
+        print(f"test: {scores}\nsaved in {given.out}")
 
 def plan_training(given, world):
     "Check all options; return both configurations, size of the vocabulary and folder of the run."
@@ -229,20 +237,6 @@ def plan_training(given, world):
             raise ValueError(f"cache_dir={shown} lies in the folder of --out: choose another.")
         if not (place/"pairs.json").is_file(): check_free(place)
     return config, training, vocab, folder
-
-# %% ../../nbs/45_commands.ipynb #3337ae0c
-def save_and_score(translator, out, test, show, dtype=None):
-    "Save a translator, score it, save it again with the scores, and print them."
-    translator.save_pretrained(out, dtype)
-    examples, scores = check_outputs(translator, test, show), translator.evaluate(test)
-    translator.about["test"] = asdict(scores)
-    translator.save_pretrained(out, dtype)
-    if "valid_nll" in translator.about:
-        nll = translator.about["valid_nll"]
-        print(f"valid: NLL {nll:.3f}, perplexity {math.exp(min(nll, 700)):.2f}")
-    for row in examples:
-        print(*(f"{name:>9}: {one_line(text)}" for name, text in row.items()), "", sep="\n")
-    print(f"test: {scores}\nsaved in {out}")
 
 # %% ../../nbs/45_commands.ipynb #27336ac4
 def input_lines(stream=None):

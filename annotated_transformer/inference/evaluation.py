@@ -11,7 +11,7 @@ __all__ = ['TOKENIZERS', 'BY_LANGUAGE', 'CLEAN', 'FORMS', 'bleu_counts', 'bleu_o
 # %% ../../nbs/42_evaluation.ipynb #38c6d556
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -20,20 +20,15 @@ from ..checks import check_choice, check_number
 from ..data.text import check_strings, clean_text, ngrams
 
 # %% ../../nbs/42_evaluation.ipynb #fe3fa50a
-def bleu_counts(
-    output:Sequence[str],    # Tokens of a translation
-    reference:Sequence[str], # Tokens of its reference
-)->list[int]:                # Two lengths, four numbers of matches, four numbers of n-grams
-    "Return the counts of one sentence."
+def bleu_counts(output, reference):
+    "Counts of a sentence of tokens: two lengths, four numbers of matches, four of n-grams."
     pairs = [(ngrams(output, n), ngrams(reference, n)) for n in (1, 2, 3, 4)]
     matches = [(found & wanted).total() for found, wanted in pairs] # the smaller count of both
     return [len(output), len(reference), *matches, *(found.total() for found, _ in pairs)]
 
 # %% ../../nbs/42_evaluation.ipynb #0f2c75ec
-def bleu_of_counts(
-    sums:Sequence[int], # Sums of `bleu_counts` over the sentences
-)->float:               # BLEU, 0 to 100
-    "Compute corpus BLEU: geometric mean of the precisions times brevity penalty (§6.1)."
+def bleu_of_counts(sums):
+    "BLEU of sums of `bleu_counts`: geometric mean of the precisions times brevity penalty (§6.1)."
     c, r, *rest = sums
     matches, totals = rest[:4], rest[4:]
     if not any(matches) or not all(totals): return 0.
@@ -61,11 +56,8 @@ def bleu_metric(tokenize="13a", lowercase=False):
 
 def base_language(lang): return str(lang).lower().replace("_", "-").partition("-")[0]
 
-def choose_tokenizer(
-    lang:str,               # Language of the references, such as "de" or "zh-Hans"
-    tokenize:str|None=None, # Name in `TOKENIZERS`; None: that of the language
-)->str:                     # Name in `TOKENIZERS`
-    "Choose the tokenizer of BLEU, by language unless it is given."
+def choose_tokenizer(lang, tokenize=None):
+    "Choose the tokenizer of BLEU by a language, such as `de` or `zh-Hans`, unless it is given."
     chosen = BY_LANGUAGE.get(base_language(lang), "13a") if tokenize is None else tokenize
     try: bleu_metric(chosen)
     except ImportError as e:
@@ -74,10 +66,8 @@ def choose_tokenizer(
         return "char"
     return chosen
 
-def bleu_tokenizer(
-    tokenize:str, # Name in `TOKENIZERS`
-)->Callable[[str], list[str]]: # Function from text to tokens
-    "Return a tokenizer of sacreBLEU."
+def bleu_tokenizer(tokenize):
+    "Return a tokenizer of sacreBLEU, a function from text to tokens."
     rules = bleu_metric(tokenize).tokenizer
     def split(text): return rules(text.rstrip()).split()
     return split
@@ -85,18 +75,15 @@ def bleu_tokenizer(
 # %% ../../nbs/42_evaluation.ipynb #c33bfe4d
 CLEAN = "|form:nfc-clean" # End of a signature: both sides passed through `clean_text`
 
-def matched_texts(
-    references:Iterable[str], # One reference per sentence, raw
-    **systems,                # Outputs of each system by name
-)->list[list[str]]:           # The outputs of each system, then the references, all cleaned
-    "Raise unless each system has one output per reference."
+def matched_texts(references, **systems):
+    "Clean the outputs of each system, then the references; raise unless there are as many."
     sides = systems | dict(references=references)
     for name, texts in sides.items():
         sides[name] = texts = list(check_strings(name, texts))
-        for i, text in enumerate(texts):
-            if isinstance(text, str): continue
-            kind = type(text).__name__
-            raise TypeError(f"{name}[{i}] is a {kind}: give one string per sentence.")
+        for i, t in enumerate(texts):
+            if not isinstance(t, str):
+                raise TypeError(f"{name}[{i}] is a {type(t).__name__}: "
+                                "give one string per sentence.")
     most = len(sides["references"])
     for name in systems:
         if len(sides[name]) != most:
@@ -138,9 +125,8 @@ def score(
     tokenize:str|None=None,   # Name in `TOKENIZERS`; None: that of the language
 )->Scores:                    # BLEU, exact matches, signature
     "Score outputs with sacreBLEU."
-    form, texts = "cased", matched_texts(references, outputs=outputs)
-    if lowercase: form = "lowercased"
-    return score_form(form, texts, lang, tokenize)
+    texts = matched_texts(references, outputs=outputs)
+    return score_form("lowercased" if lowercase else "cased", texts, lang, tokenize)
 
 def score_form(form, texts, lang, tokenize=None):
     "`Scores` of outputs and references in one of the `FORMS`."

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
            'ctranslate2_spec', 'export_ctranslate2', 'vocabulary_map', 'check_export_place', 'read_ctranslate2',
-           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'dynamic_axes', 'save_graph']
+           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'save_graph']
 
 # %% ../../nbs/44_export.ipynb #800b635a
 import copy
@@ -13,7 +13,7 @@ import logging
 import math
 import struct
 import warnings
-from math import prod
+from io import BytesIO
 from pathlib import Path
 
 import torch
@@ -31,8 +31,8 @@ from ..checks import check_choice, check_number, require, short_repr
 from ..data.text import PAD, SPECIALS
 from ..engine.cache import can_cache, runs_as
 from ..train.checkpoints import atomic_folder
+from .decoding import check_encoder
 from .model_folder import check_place, save_tokenizers
-from .shortlist import Lexicon
 
 # %% ../../nbs/44_export.ipynb #d5dc7ebf
 def sublayers(
@@ -88,17 +88,10 @@ def fill_layer(spec, layer):
     fill_norm(spec.ffn.layer_norm, norm)
 
 # %% ../../nbs/44_export.ipynb #7bfa08f2
-def ctranslate2_spec(
-    model:nn.Module,    # An `EncoderDecoder`
-    h:int,              # Number of heads
-    norm_first:bool,    # Pre-norm or post-norm
-    rows:int=2048,      # Number of positions
-):                      # -> `ctranslate2.specs.TransformerSpec`
-    "Return the specification of CTranslate2, filled with the weights of a model."
+def ctranslate2_spec(model, h, norm_first, rows=2048):
+    "CTranslate2's specification, with the weights of a model of `h` heads and `rows` positions."
     from ctranslate2.specs import common_spec, transformer_spec
-    if isinstance(getattr(model, "encoder", None), nn.Identity):
-        raise TypeError(f"model is a {type(model).__name__} without an encoder: "
-                        "this export needs an EncoderDecoder.")
+    check_encoder(model)
     attn = model.encoder.layers[0].self_attn
     if (attn.d_k, attn.d_v) != (attn.d_model // h,) * 2:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
@@ -148,11 +141,8 @@ def export_ctranslate2(
             (new/"vmap.txt").write_text(vocabulary_map(translator.lexicon), encoding="utf-8")
     return Path(folder)
 
-def vocabulary_map(
-    lexicon:Lexicon, # Lexical table
-    common:int=100,  # Tokens that are always candidates
-)->str:              # Lines "source, tab, targets"; the first source is empty
-    "Return the table of a shortlist in the format of CTranslate2."
+def vocabulary_map(lexicon, common=100):
+    "CTranslate2's lines `source, tab, targets`; the first has the `common` most frequent targets."
     def names(ids): return " ".join(SPECIALS[i] if i < len(SPECIALS) else str(i) for i in ids)
     lines = ["\t" + names(lexicon.frequency.argsort(descending=True)[:common].tolist())]
     for source, (best, p) in enumerate(zip(lexicon.best.tolist(), lexicon.p.tolist())):
@@ -174,46 +164,30 @@ def read_ctranslate2(
     "Read the variables of a CTranslate2 model."
     path = Path(folder)/"model.bin"
     if not path.is_file(): raise FileNotFoundError(f"{path} does not exist.")
-    try: return _variables(bytearray(path.read_bytes()))
+    try: return _variables(BytesIO(path.read_bytes()))
     except (struct.error, LookupError, ValueError, RuntimeError) as e:
         text = f"{path} is not a CTranslate2 model of binary version 6: {str(e)[:200]}."
         raise ValueError(text) from None
 
-def _variables(data):
+def _variables(file):
     "Parse a `model.bin`: header, variables, aliases."
-    at = 0
     kinds = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
-    def number(form):
-        nonlocal at
-        at += struct.calcsize(form)
-        return struct.unpack_from("<" + form, data, at - struct.calcsize(form))[0]
-    def text():
-        nonlocal at
-        size = number("H")
-        at += size
-        return data[at - size:at - 1].decode() # without the final zero byte
+    def number(form): return struct.unpack("<" + form, file.read(struct.calcsize(form)))[0]
+    def text(): return file.read(number("H"))[:-1].decode() # without the final zero byte
     if (version := number("I")) != 6: raise ValueError(f"this is version {version}")
     found, _, _, count = {}, text(), number("I"), number("I") # name and revision of the format
     for _ in range(count):
         name, shape = text(), [number("I") for _ in range(number("B"))]
         kind, size = kinds[number("B")], number("I")
-        if prod(shape) * kind.itemsize != size or not size:
+        if math.prod(shape) * kind.itemsize != size or not size:
             name, shape = short_repr(name), short_repr(shape)
             raise ValueError(f"{name} has {size} bytes for the shape {shape}")
-        values = torch.frombuffer(data, dtype=kind, count=prod(shape), offset=at)
-        found[name] = values.reshape(shape).clone()
-        at += size
+        found[name] = torch.frombuffer(bytearray(file.read(size)), dtype=kind).reshape(shape)
     return found | {text(): found[text()] for _ in range(number("I"))}
 
 # %% ../../nbs/44_export.ipynb #ddc87159
-def decode_layer(
-    layer:nn.Module, # A `DecoderLayer`
-    x:Tensor,        # Newest position `(B, 1, D)`
-    past:tuple,      # Keys and values of earlier positions `(B, h, t, K)`
-    source:tuple,    # Keys and values of the source `(B, h, S, K)`
-    mask:Tensor,     # Source mask `(B, 1, S)`
-)->tuple:            # Output `(B, 1, D)`; keys and values with the new position
-    "Run one decoder layer on the newest position."
+def decode_layer(layer, x, past, source, mask):
+    "Run a decoder layer on the newest position `(B, 1, D)`; return output, keys and values."
     own, cross, cache = layer.self_attn, layer.src_attn, []
     def project(attn, x): return attn.W_q(x), attn.W_k(x), attn.W_v(x)
     def output(attn, x): return attn.W_o(x.transpose(1, 2).flatten(-2))
@@ -264,15 +238,14 @@ class OnnxDecoder(nn.Module):
         mask:Tensor,     # Source mask `(B, 1, S)`
     )->tuple[Tensor, Tensor, Tensor]: # Logits `(B, V)`, keys and values with the new position
         "Run the decoder's layers on the newest token."
-        t, keys, values = past_k.size(3), [], []
+        t, new = past_k.size(3), []
         x = self.model.tgt_embed[0](tgt) + self.table[:, t:t + 1]
         for n, layer in enumerate(self.model.decoder.layers):
             past, source = (past_k[n], past_v[n]), (source_k[n], source_v[n])
-            x, k, v = decode_layer(layer, x, past, source, mask)
-            keys.append(k)
-            values.append(v)
+            x, *pair = decode_layer(layer, x, past, source, mask)
+            new.append(pair)
         logits = self.model.generator.logits(self.model.decoder.norm(x)[:, -1])
-        return logits, torch.stack(keys), torch.stack(values)
+        return logits, *map(torch.stack, zip(*new))
 
 # %% ../../nbs/44_export.ipynb #a844b7cb
 def export_onnx(
@@ -299,22 +272,18 @@ def export_onnx(
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
     return Path(folder)
 
-def dynamic_axes(module):
-    "Axes whose size is open, by input: batch, source length and number of earlier positions."
+def save_graph(path, module, inputs, outputs, opset):
+    "Trace a module and write its graph, without the messages of the exporter."
     most = len(module.table[0]) - 1 if hasattr(module, "table") else 4096
     B, S = torch.export.Dim("batch", min=1, max=4096), torch.export.Dim("source", min=1, max=4096)
     past, source = {1: B, 3: torch.export.Dim("past", min=0, max=most)}, {1: B, 3: S}
-    return dict(src={0: B, 1: S}, tgt={0: B}, past_k=past, past_v=past,
-                source_k=source, source_v=source, mask={0: B, 2: S})
-
-def save_graph(path, module, inputs, outputs, opset):
-    "Trace a module and write its graph, without the messages of the exporter."
-    axes, log = dynamic_axes(module), logging.getLogger("torch.onnx")
+    axes = dict(src={0: B, 1: S}, tgt={0: B}, past_k=past, past_v=past,
+                source_k=source, source_v=source, mask={0: B, 2: S}) # the axes of open size
+    log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             torch.onnx.export(
                 module, tuple(inputs.values()), str(path), dynamo=True, external_data=False,
                 opset_version=opset, dynamic_shapes=tuple(axes[name] for name in inputs),

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['UNITS', 'Metric', 'library_metrics', 'split_words', 'edit_distance', 'word_error_rate', 'character_error_rate',
-           'error_rate', 'teacher_forced_logp', 'ForcedScores', 'teacher_forced', 'short_enough', 'vocabulary_name',
-           'Report', 'compute_metrics', 'text_table', 'side_by_side', 'compare_metric', 'evaluate_translator',
-           'language_pair', 'compare_reports', 'scored_pairs', 'evaluate', 'write_record']
+           'error_rate', 'teacher_forced_logp', 'ForcedScores', 'teacher_forced', 'vocabulary_name', 'Report',
+           'compute_metrics', 'text_table', 'side_by_side', 'compare_metric', 'evaluate_translator', 'language_pair',
+           'compare_reports', 'scored_pairs', 'evaluate', 'write_record']
 
 # %% ../../nbs/46_metrics.ipynb #8bbe366f
 import math
@@ -21,21 +21,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from annotated_transformer.inference.commands import (
-    hide_progress_bars,
-    load_models,
-    named_command,
-    user_path,
-)
-from annotated_transformer.inference.evaluation import (
-    CLEAN,
-    Scores,
-    bleu_metric,
-    choose_tokenizer,
-    matched_texts,
-    paired_bootstrap,
-    score,
-)
 from annotated_transformer.train.command_line import (
     check_ranking,
     check_record,
@@ -51,7 +36,9 @@ from ..data.text import PAD, UNK, clean_text, languages
 from ..train.checkpoints import to_strict_json
 from ..train.recipes import check_pairs
 from ..transformer import Batch
+from .commands import hide_progress_bars, load_models, named_command, user_path
 from .decoding import max_positions, score_targets
+from .evaluation import CLEAN, Scores, choose_tokenizer, matched_texts, paired_bootstrap, score
 from .translator import Translator, check_single
 
 # %% ../../nbs/46_metrics.ipynb #3baee3b1
@@ -74,14 +61,15 @@ def library_metrics(
     texts = matched_texts(references, outputs=outputs)
     words = [[" ".join(split_words(text)) for text in side] for side in texts]
     tokenize, found = choose_tokenizer(lang, tokenize), {}
-    def add(name, metric, sides, note=CLEAN):
-        value = metric.corpus_score(sides[0], [sides[1]]).score
-        found[name] = Metric(value, f"{metric.get_signature()}{note}", name == "TER")
     for name, kind in {"BLEU": tokenize, "BLEU intl": "intl"}.items():
         if name != "BLEU" and tokenize != "13a": continue
-        add(name, bleu_metric(kind), texts)
-        add(f"{name} lc", bleu_metric(kind, True), texts)
-    add("chrF", CHRF(lowercase=lowercase), texts)
+        for form, lower in (name, False), (f"{name} lc", True):
+            bleu = score(*texts, lower, tokenize=kind)
+            found[form] = Metric(bleu.bleu, bleu.signature)
+    def add(name, metric, sides, note):
+        value = metric.corpus_score(sides[0], [sides[1]]).score
+        found[name] = Metric(value, f"{metric.get_signature()}{note}", name == "TER")
+    add("chrF", CHRF(lowercase=lowercase), texts, CLEAN)
     add("TER", TER(), words, UNITS + CLEAN)
     return found
 
@@ -174,8 +162,14 @@ def teacher_forced(
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     pairs, models = check_pairs(pairs), translator.ensemble_models(ensemble)
     check_number("max_tokens", max_tokens, 1, whole=True)
-    name, kept = vocabulary_name(translator.tgt_tokenizer), short_enough(translator, pairs, models)
-    left_out = len(pairs) - len(kept)
+    most = min(8 * translator.max_source, max_positions(models) - 1)
+    name = vocabulary_name(translator.tgt_tokenizer)
+    rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
+    kept = [two for two, row in zip(pairs, rows) if len(row) <= most]
+    if left_out := len(pairs) - len(kept):
+        warnings.warn(f"{left_out} of {len(pairs)} references have more than {most:,} tokens: "
+                      "token accuracy, perplexity and bits per character leave them out.",
+                      stacklevel=2)
     if not kept: return ForcedScores(0., 0, 0, 0, 0, name, left_out)
     ids = translator.encode_scored(kept, models)
     longest = 1 + max(len(side) for two in ids for side in two)
@@ -186,17 +180,6 @@ def teacher_forced(
     characters = sum(len(clean_text(reference)) for _, reference in kept)
     return ForcedScores(-float(logp.cpu().double().sum()), len(logp), int(first.sum()), unknown,
                         characters, name, left_out)
-
-def short_enough(translator, pairs, models):
-    "Pairs whose reference has at most as many tokens as `Translator.score` accepts."
-    most = min(8 * translator.max_source, max_positions(models) - 1)
-    ids = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
-    kept = [two for two, row in zip(pairs, ids) if len(row) <= most]
-    if left_out := len(pairs) - len(kept):
-        warnings.warn(f"{left_out} of {len(pairs)} references have more than {most:,} tokens: "
-                      "token accuracy, perplexity and bits per character leave them out.",
-                      stacklevel=3)
-    return kept
 
 def vocabulary_name(tokenizer):
     "Kind, size and hash of a vocabulary, such as subword-8000-1a2b3c4d."

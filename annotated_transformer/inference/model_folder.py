@@ -32,19 +32,18 @@ from annotated_transformer.train.checkpoints import (
     save_tensors,
     save_weights,
     sha256,
-    to_strict_json,
     unique_tensors,
 )
 
 from ..checks import check_choice, check_complete, short_repr
-from ..config import TransformerConfig, upgrade_settings
+from ..config import TransformerConfig, to_strict_json, upgrade_settings
 from ..data.bpe import load_tokenizer
 from ..data.text import vocabulary_digest
 from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error
 from ..transformer import POSITIONS, make_model
-from .shortlist import Lexicon, read_lexicon, save_lexicon
+from .shortlist import read_lexicon, save_lexicon
 
 # %% ../../nbs/39_model_folder.ipynb #8fd38250
 def check_path(folder):
@@ -54,9 +53,7 @@ def check_path(folder):
     if all(len(part) < 256 for part in Path(folder).parts): return folder
     raise ValueError(f"folder={short_repr(folder)} has a name of more than 255 characters.")
 
-def check_place(
-    folder, # Folder to write
-)->Path:    # The same folder
+def check_place(folder):
     "Raise if the folder holds anything but a saved model, since it is replaced as a whole."
     place = Path(check_path(folder))
     if place.name in ("", ".."):
@@ -106,11 +103,7 @@ def card_facts(translator):
                        f"{test['signature']}"))
 
 # %% ../../nbs/39_model_folder.ipynb #68622d0e
-def save_tokenizers(
-    src_tokenizer, # Source tokenizer
-    tgt_tokenizer, # Target tokenizer; the same object when the vocabulary is joint
-    folder:Path,   # An existing folder
-)->None:
+def save_tokenizers(src_tokenizer, tgt_tokenizer, folder):
     "Write one file for a joint tokenizer, two for separate ones."
     if src_tokenizer is tgt_tokenizer: src_tokenizer.save(folder/"tokenizer.json")
     else:
@@ -154,10 +147,8 @@ def check_size(path):
 # %% ../../nbs/39_model_folder.ipynb #593adc01
 SAVED = "give a folder that save_pretrained wrote."
 
-def read_config(
-    folder, # Folder of a saved model
-)->tuple[TransformerConfig, bool, str|None, dict]: # Model, joint vocabulary?, its digest, about
-    "Read and check `config.json`."
+def read_config(folder):
+    "Check `config.json`; return model, whether the vocabulary is joint, its digest, and about."
     path = Path(folder)/"config.json"
     try: found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError): found = None
@@ -240,9 +231,7 @@ def more_layers(stack, depth):
                 if p is not None: part._parameters[name] = nn.Parameter(torch.empty_like(p))
         yield layer
 
-def check_positions(
-    name:str, # Name of a position scheme
-)->type:      # Its class
+def check_positions(name):
     "Return a position scheme; the module of the variants is imported for a name of theirs."
     if name not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
     check_choice("positions", name, POSITIONS)
@@ -261,29 +250,24 @@ def check_header(path, config, sizes):
     try:
         with safe_open(path, "np") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}
-            found = {name: part.get_shape() for name, part in slices.items()}
-            kinds = {name: part.get_dtype() for name, part in slices.items()}
+            found = {name: (part.get_shape(), part.get_dtype()) for name, part in slices.items()}
     except SafetensorError as e:
         raise ValueError(f"{path} has no valid header ({short_repr(e)}).") from None
-    if int8 := "I8" in kinds.values(): # one scale per row of each matrix
+    if int8 := any(kind == "I8" for _, kind in found.values()): # one scale per row of each matrix
         one |= {name + SCALE: p[:, 0] for name, p in one.items() if p.dim() == 2}
     depth = dict(encoder=config.N, decoder=config.N_decoder or config.N)
     stacks = [name.split(".layers.")[0] for name in one]
     if len(found) != (count := sum(depth.get(stack, 1) for stack in stacks)):
         raise ValueError(f"{path} holds {len(found):,} tensors, config.json describes {count:,}.")
-    for name, shape in found.items():
+    for name, (shape, kind) in found.items():
         first = re.sub(r"(?<=coder\.layers\.)\d+", "0", name) # the same tensor of the first layer
         if first not in one or [*one[first].shape] != shape:
             raise ValueError(f"{path} holds {short_repr(name)} of another shape than config.json.")
-        if int8 and (kinds[name] == "I8") != (one[first].dim() == 2):
-            kind = kinds[name]
+        if int8 and (kind == "I8") != (one[first].dim() == 2):
             raise ValueError(f"{path} holds {short_repr(name)} as {kind} among int8 weights.")
 
-def load_lexicon(
-    folder,                # Folder of a saved model, or "pocket"
-    sizes:tuple[int, int], # Sizes of its vocabularies
-)->Lexicon|None:           # None: the folder holds no lexical table
-    "Read the lexical table of a saved model after checking its file."
+def load_lexicon(folder, sizes):
+    "Read the lexical table of a saved model with vocabularies of `sizes`; None if it has none."
     folder = model_path(folder)
     listed, path = read_manifest(folder), folder/"lexicon.safetensors"
     if path.name not in listed: return None

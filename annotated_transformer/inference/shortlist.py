@@ -8,7 +8,7 @@ __all__ = ['flatten', 'position_pairs', 'LexicalTable', 'lexical_table', 'Lexico
 
 # %% ../../nbs/38_shortlist.ipynb #6ad2ff52
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -25,11 +25,8 @@ def flatten(rows):
     "Return all tokens, and the length of each row."
     return torch.tensor([i for row in rows for i in row]), torch.tensor([len(row) for row in rows])
 
-def position_pairs(
-    sources:Sequence, # Rows of source ids
-    targets:Sequence, # Rows of target ids
-)->tuple[Tensor, Tensor, Tensor]: # Source token, target token, number of the target position
-    "Combine each target position with each source position of its sentence."
+def position_pairs(sources, targets):
+    "Source token, target token and target position, for every pair of positions of a sentence."
     (s, widths), (t, lengths) = flatten(sources), flatten(targets)
     sentence = torch.arange(len(lengths)).repeat_interleave(lengths)  # of each target position
     widths, starts = widths[sentence], (widths.cumsum(0) - widths)[sentence]
@@ -46,13 +43,8 @@ class LexicalTable:
     target:Tensor # Target tokens `(n,)`
     p:Tensor      # Probabilities `(n,)`
 
-def lexical_table(
-    sources:Sequence,      # Rows of source ids
-    targets:Sequence,      # Rows of target ids
-    sizes:tuple[int, int], # Sizes of the vocabularies
-    iterations:int=5,      # Steps of expectation maximization
-)->LexicalTable:           # NULL is source token `sizes[0]`
-    "Learn IBM model 1."
+def lexical_table(sources, targets, sizes, iterations=5):
+    "Learn IBM model 1 from rows of ids; NULL is source token `sizes[0]`, after the vocabulary."
     check_number("iterations", iterations, 1, whole=True)
     if len(sources) != len(targets):
         raise ValueError(f"sources has {len(sources)} rows, targets {len(targets)}.")
@@ -81,23 +73,16 @@ class Shortlist:
     lexicon:Lexicon # Lexical table
     size:int        # Number of tokens
 
-    def __call__(self,
-        src:Tensor, # Source ids `(B, S)`
-    )->Tensor:      # Sorted ids `(size,)`, special tokens included
-        "Return the tokens with the largest score."
+    def __call__(self, src):
+        "Return the tokens with the largest score for a batch `src (B, S)`, in ascending order."
         tokens, table = src.unique(), self.lexicon
         score = table.frequency.clone()
         score.index_add_(0, table.best[tokens].flatten(), table.p[tokens].flatten())
         score[:len(SPECIALS)] = torch.inf
         return score.topk(min(self.size, len(score))).indices.sort().values
 
-def learn_lexicon(
-    sources:Sequence,      # Rows of source ids
-    targets:Sequence,      # Rows of target ids
-    sizes:tuple[int, int], # Sizes of the vocabularies
-    k:int=20,              # Target tokens kept for each source token
-)->Lexicon:
-    "Learn the table of a shortlist."
+def learn_lexicon(sources, targets, sizes, k=20):
+    "Learn the `k` most probable target tokens of each source token, from rows of ids."
     check_number("k", k, 1, whole=True)
     table, (V_src, V_tgt) = lexical_table(sources, targets, sizes), sizes
     by_p = table.p.argsort(descending=True, stable=True)
@@ -112,19 +97,13 @@ def learn_lexicon(
     return Lexicon(best, p, counts / counts.sum().clamp_min(1))
 
 # %% ../../nbs/38_shortlist.ipynb #3700ec79
-def save_lexicon(
-    lexicon:Lexicon, # Table to save
-    path,            # A `.safetensors` file
-)->None:
+def save_lexicon(lexicon, path):
     "Save a table with small numbers: ids as int32, probabilities as float16."
     save_tensors(dict(best=lexicon.best.int(), p=lexicon.p.half(),
                       frequency=lexicon.frequency.float()), path)
 
-def read_lexicon(
-    path,                  # A file of `save_lexicon`
-    sizes:tuple[int, int], # Sizes of the vocabularies
-)->Lexicon:
-    "Read a table and check every number."
+def read_lexicon(path, sizes):
+    "Read a table for vocabularies of `sizes`, and check every number."
     found, (V_src, V_tgt) = read_tensors(path)[1], sizes
     kinds = dict(best=torch.int32, p=torch.float16, frequency=torch.float32)
     good = {name: x.dtype for name, x in found.items()} == kinds
@@ -132,8 +111,8 @@ def read_lexicon(
         best, p, frequency = (found[name] for name in kinds)
         good = best.dim() == 2 and p.shape == best.shape and len(best) == V_src
         good = good and frequency.shape == (V_tgt,)
-        good = good and bool(((best >= 0) & (best < V_tgt)).all())
-        good = good and all(bool(((x >= 0) & (x <= 1)).all()) for x in (p, frequency))
+        limits = (best, V_tgt - 1), (p, 1), (frequency, 1)
+        good = good and all(bool(((x >= 0) & (x <= most)).all()) for x, most in limits)
     if not good: raise ValueError(f"{path} is no lexical table of these vocabularies.")
     return Lexicon(best.long(), p.float(), frequency)
 

@@ -9,40 +9,22 @@ __all__ = ['Translator', 'warn_cut', 'Candidate', 'plan_batches', 'check_single'
 import copy
 import math
 import warnings
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice, tee
 
 import torch
 from fastcore.basics import patch
 from torch import nn
 
-from annotated_transformer.inference.beam import (
-    beam_search,
-    mbr_rerank,
-    merge_texts,
-    search_options,
-)
 from annotated_transformer.inference.decoding import (
     SamplingOptions,
+    check_encoder,
     greedy_search,
     max_positions,
     sample_decode,
     score_targets,
-)
-from annotated_transformer.inference.model_folder import (
-    check_positions,
-    load_lexicon,
-    load_model_folder,
-    save_model_folder,
-)
-from annotated_transformer.train.recipes import (
-    check_pairs,
-    stored_batches,
-    train_tokenizers,
-    training_batches,
 )
 
 from ..checks import check_choice, check_known, check_number, short_repr
@@ -57,10 +39,13 @@ from ..engine.parallel import check_num_workers, worker_pool
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
+from ..train.recipes import check_pairs, stored_batches, train_tokenizers, training_batches
 from ..train.runs import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
+from .beam import beam_search, mbr_rerank, merge_texts, search_options
 from .evaluation import Scores, score as score_outputs
+from .model_folder import check_positions, load_lexicon, load_model_folder, save_model_folder
 from .shortlist import learn_shortlist, with_shortlist
 
 # %% ../../nbs/43_translator.ipynb #5459deb5
@@ -80,8 +65,7 @@ class Translator:
         engine:str="fast",          # "fast", "plain" (the core's classes) or "int8"
     ):
         check_choice("engine", engine, ("fast", "plain", "int8"))
-        if isinstance(getattr(model, "encoder", None), nn.Identity):
-            raise TypeError(f"model is a {type(model).__name__} without an encoder.")
+        check_encoder(model)
         self.device, self.engine = best_device(device), engine
         convert = plain if engine == "plain" else accelerate
         self.model = use_int8(convert(shared_copy(model.to(self.device))).eval(), engine == "int8")
@@ -100,11 +84,8 @@ class Translator:
 
 # %% ../../nbs/43_translator.ipynb #8b216d86
 @patch
-def encode_sources(self:Translator,
-    texts:Sequence[str], # Texts
-    names:Sequence[str], # Their names in messages, such as `texts[3]`
-)->list[list[int]]:      # At most `max_source` ids of each, without special tokens
-    "Encode source texts."
+def encode_sources(self:Translator, texts, names):
+    "At most `max_source` ids of each text, without special tokens; `names` are for messages."
     seen = ["" if is_empty(text) else text for text in texts]
     rows = self.src_tokenizer.encode_batch(seen, self.max_source + 1)
     for row, name in zip(rows, names):
@@ -160,23 +141,22 @@ def _sentences(self:Translator, text, name):
 @patch
 def _in_order(self:Translator, numbered, split, max_tokens, decode, num_workers):
     "Candidates of (number, text) pairs in their order, one chunk at a time."
-    chunks = deque() # read, but not yet translated
-    def batches():
+    def chunks():
         done = 0
         while any(read := self._read_chunk(numbered, split)):
             ids, counts, error = read
-            plan = plan_batches(ids, max_tokens)
-            chunks.append((counts, plan, error))
-            for rows in plan: yield [ids[i] for i in rows], [done + i for i in rows]
+            yield ids, done, plan_batches(ids, max_tokens), counts, error
             if error: return
             done += len(ids)
+    ahead, planned = tee(chunks()) # workers may be some chunks ahead
+    batches = (([ids[i] for i in rows], [done + i for i in rows])
+               for ids, done, plan, *_ in ahead for rows in plan)
     if num_workers > 1: decode([[EOS]] * 2, [0, 1]) # packs the weights before the processes fork
     with worker_pool(decode, num_workers) as decoded:
-        results = decoded(batches())
-        for first in results:
-            counts, plan, error = chunks.popleft()
+        results = decoded(batches)
+        for _, _, plan, counts, error in planned:
             out = [[Candidate("", None)]] * sum(counts)
-            for rows, found in zip(plan, chain([first], results)):
+            for rows, found in zip(plan, results):
                 for i, candidates in zip(rows, found): out[i] = candidates or out[i]
             sentences = iter(out)
             for count in counts:
@@ -194,10 +174,8 @@ def plan_batches(ids, max_tokens):
 
 # %% ../../nbs/43_translator.ipynb #bd615a38
 @patch
-def ensemble_models(self:Translator,
-    ensemble:Sequence,  # Other translators
-)->list[nn.Module]:     # Model of this translator, then theirs
-    "Return the models of an ensemble, and raise unless vocabulary and device are the same."
+def ensemble_models(self:Translator, ensemble):
+    "Models of this and of other translators; raise unless vocabulary and device are the same."
     if not isinstance(ensemble, Sequence):
         raise TypeError(f"ensemble is a {type(ensemble).__name__}: give a list of Translators.")
     def vocabulary(one): return vocabulary_digest(one.src_tokenizer, one.tgt_tokenizer)
@@ -332,11 +310,8 @@ def score(self:Translator,
     return out
 
 @patch
-def encode_scored(self:Translator,
-    pairs:Sequence[tuple[str, str]], # Sources with translations
-    models:Sequence[nn.Module],      # Models that score them
-)->list[tuple[list[int], list[int]]]: # Source and target ids without special tokens
-    "Encode pairs for scoring; a target that is too long is an error."
+def encode_scored(self:Translator, pairs, models):
+    "Source and target ids of pairs, for scoring; a target that is too long is an error."
     most, (sources, targets) = min(8 * self.max_source, max_positions(models) - 1), zip(*pairs)
     rows = self.tgt_tokenizer.encode_batch(targets, most + 1)
     for n, row in enumerate(rows):
@@ -356,17 +331,6 @@ def check_configs(config, training, tokenizer):
     if most > (end := getattr(positions, "max_len", math.inf)):
         raise ValueError(f"max_len={training.max_len} exceeds the {end} of positions={name!r}.")
     return config
-
-@patch
-def _measured(self:Translator, batches, watched, training, progress):
-    "Add throughput and final validation loss to `about`."
-    speed = training_speed(self.model, batches, self.history, self.device,
-                           training.precision, 2 if training.rdrop_alpha else 1)
-    self.about["speed"] = asdict(speed)
-    if not current_context().first: return self
-    if watched: self.about["valid_nll"] = nll(self.model, watched.epoch(), self.device)
-    if progress: print(speed, flush=True)
-    return self
 
 # %% ../../nbs/43_translator.ipynb #1c77d571
 @patch(cls_method=True)
@@ -406,8 +370,14 @@ def fit(cls:Translator,
     about = dict(facts, model=asdict(config), seed=training.seed, pairs=len(batches.pairs),
                  left_out=len(train) - len(batches.pairs), training=asdict(training),
                  history=history)
-    return cls(model, *both, config, about, options.get("device"), engine)._measured(
-        batches, watched, training, progress)
+    one = cls(model, *both, config, about, options.get("device"), engine)
+    speed = training_speed(one.model, batches, history, one.device, training.precision,
+                           2 if training.rdrop_alpha else 1)
+    about["speed"] = asdict(speed)
+    if not current_context().first: return one
+    if watched: about["valid_nll"] = nll(one.model, watched.epoch(), one.device)
+    if progress: print(speed, flush=True)
+    return one
 
 # %% ../../nbs/43_translator.ipynb #0c87145d
 @patch
