@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .checks import check_number, short_repr
+from .checks import check_number, require, short_repr
 
 # %% ../nbs/04_charts.ipynb #678fbac6
 VEGA_LITE = "application/vnd.vegalite.v5+json"  # the newest type that JupyterLab 4 draws
@@ -36,13 +36,8 @@ LOOK = dict(
     range=dict(category=OKABE_ITO, heatmap=dict(scheme="viridis"), ramp=dict(scheme="viridis")))
 
 def _altair():
-    "Import Altair and pandas at the first chart."
-    try:
-        import altair  # noqa: F401
-        import pandas  # noqa: F401
-    except ImportError:
-        raise ImportError("Charts need Altair and pandas: `pip install altair pandas`.") from None
-    return altair
+    "Import Altair at the first chart."
+    return require("altair", "altair pandas")
 
 # %% ../nbs/04_charts.ipynb #c00c92ae
 def palette_png(
@@ -56,9 +51,7 @@ def palette_png(
 
 class Figure:
     "An Altair chart that is stored as Vega-Lite JSON and a small picture."
-    def __init__(self,
-        chart:Any, # Altair chart; `LOOK` replaces its `config`
-    ):
+    def __init__(self, chart:Any): # Altair chart; `LOOK` replaces its `config`
         if not hasattr(chart, "to_dict"):
             raise TypeError(f"chart must be an Altair chart: got {type(chart).__name__}.")
         self.chart = chart
@@ -127,9 +120,7 @@ def tidy(
     y:Sequence|None=None, # Row labels, default 0, 1, …
 )->Any:                   # DataFrame with `row`, `column`, `y`, `x`, `value`
     "Convert a matrix to a table with one row per cell, rounded to 3 decimals or digits."
-    _altair()
-    import pandas as pd
-    rows = _matrix(matrix).tolist()
+    pd, rows = require("pandas", "altair pandas"), _matrix(matrix).tolist()
     x, y = _labels(x, len(rows[0]), "x"), _labels(y, len(rows), "y")
     top = max(abs(v) for row in rows for v in row)
     digits = 2 - math.floor(math.log10(top)) if 0 < top < .1 else 3
@@ -141,11 +132,9 @@ def csv_data(
     table:Any, # DataFrame
 )->Any:        # Data of an Altair chart
     "Embed a table in a chart as CSV."
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-    alt = _altair()
-    def kind(c): return "number" if is_numeric_dtype(c) and not is_bool_dtype(c) else "string"
+    alt, numbers = _altair(), set(table.select_dtypes("number"))
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.5g")
-    parse = {c: kind(table[c]) for c in table}
+    parse = {c: "number" if c in numbers else "string" for c in table}
     return alt.InlineData(values=text, format=alt.CsvDataFormat(type="csv", parse=parse))
 
 # %% ../nbs/04_charts.ipynb #f949606f
@@ -164,9 +153,8 @@ def _band(channel, field, labels, title, step):
 
 def _step(size, default):
     "Side of a cell in pixels."
-    if size is None: return max(3, default)
-    check_number("size", size, 1, 200, whole=True)
-    return size
+    if size is not None: check_number("size", size, 1, 200, whole=True)
+    return size or max(3, default)
 
 def _domain(values, domain):
     "Ends of a color scale."
@@ -180,20 +168,19 @@ def _domain(values, domain):
 def _cells(matrix, x, y, titles, domain, step, title):
     "One heat map as an Altair chart; `titles` are those of the axes."
     alt, table = _altair(), tidy(matrix, x, y)
-    C, R = int(table.column.max()) + 1, int(table.row.max()) + 1
-    x, y = table.x[:C].tolist(), table.y[::C].tolist()
+    x, y = table.x[table.row == 0].tolist(), table.y[table.column == 0].tolist()
     kind, scale = "N", alt.Scale(domain=["False", "True"], range=["#440154", "#fde725"])
     if table.value.dtype != bool:
         kind, scale = "Q", alt.Scale(domain=_domain(table.value, domain), clamp=True)
     tips = {"y:N": titles[1] or "row", "x:N": titles[0] or "column", f"value:{kind}": "value"}
     border = dict(stroke="white", strokeWidth=.5) if step > 15 else {}
     lookup = dict(x=f"{json.dumps(x)}[datum.column]", y=f"{json.dumps(y)}[datum.row]")
-    chart = alt.Chart(csv_data(table[["row", "column", "value"]])).transform_calculate(**lookup)
+    chart = alt.Chart(csv_data(table[["row", "column", "value"]]), title=title or alt.Undefined,
+                      width=step * len(x), height=step * len(y)).transform_calculate(**lookup)
     return chart.mark_rect(**border).encode(
         x=_band("X", "column", x, titles[0], step), y=_band("Y", "row", y, titles[1], step),
         color=alt.Color(f"value:{kind}", scale=scale, title=None),
-        tooltip=[alt.Tooltip(f, title=t) for f, t in tips.items()],
-    ).properties(width=step * C, height=step * R, **({"title": title} if title else {}))
+        tooltip=[alt.Tooltip(f, title=t) for f, t in tips.items()])
 
 def heatmap(
     matrix:Any,             # `(rows, columns)`: queries as rows, keys as columns
@@ -247,10 +234,9 @@ def heatmaps(
     domain = _domain([v.item() for m in ms for v in (m.min(), m.max())], o.domain)
     widest = max(max(m.shape) for m in ms)
     step = _step(o.size, min(20, min(150, 900 // columns - 30) // widest))
-    both = x_title, y_title
-    charts = [_cells(m, x, y, both, domain, step, t) for m, t in zip(ms, titles)]
-    title = dict(title=alt.TitleParams(o.title, offset=12)) if o.title else {}
-    return Figure(alt.concat(*charts, columns=columns, **title))
+    charts = [_cells(m, x, y, (x_title, y_title), domain, step, t) for m, t in zip(ms, titles)]
+    title = alt.TitleParams(o.title, offset=12) if o.title else alt.Undefined
+    return Figure(alt.concat(*charts, columns=columns, title=title))
 
 # %% ../nbs/04_charts.ipynb #23e8d3bd
 def _column(values, name):
@@ -266,8 +252,7 @@ def _column(values, name):
 
 def _table(data, **roles):
     "Return the columns that a chart uses, under the names of their roles."
-    _altair()
-    import pandas as pd
+    pd = require("pandas", "altair pandas")
     names, roles = list(data.keys()), {r: n for r, n in roles.items() if n is not None}
     for r, n in roles.items():
         if names.count(n) != 1:
@@ -325,10 +310,10 @@ def _base(table, names, options, zero=False):
     kinds = {r: "N" if isinstance(table[r][0], str) else "Q" for r in table}
     tips = [alt.Tooltip(f"{r}:{kinds[r]}", title=titles[r]) for r in table]
     color = alt.Color("color:N", sort=None, title=titles.get("color"))
-    chart = alt.Chart(csv_data(table)).encode(x=x, y=y, tooltip=tips)
-    if "color" in table: chart = chart.encode(color=color)
-    title = dict(title=o.title) if o.title else {}
-    return chart.properties(width=o.width, height=o.height, **title)
+    color = color if "color" in table else alt.Undefined
+    title = o.title or alt.Undefined
+    chart = alt.Chart(csv_data(table), title=title, width=o.width, height=o.height)
+    return chart.encode(x=x, y=y, color=color, tooltip=tips)
 
 # %% ../nbs/04_charts.ipynb #1830f201
 def _with_mark(lines, mark):
@@ -368,10 +353,9 @@ def scatter_chart(
     "Draw one point for each row."
     names = dict(x=x, y=y, color=color, label=label)
     base = _base(_table(data, **names), names, options)
-    points = base.mark_point(opacity=1)
-    if label is None: return Figure(points)
-    texts = base.mark_text(align="left", dx=6).encode(text="label:N")
-    return Figure(_altair().layer(points, texts))
+    chart = base.mark_point(opacity=1)
+    if label is not None: chart += base.mark_text(align="left", dx=6).encode(text="label:N")
+    return Figure(chart)
 
 # %% ../nbs/04_charts.ipynb #3bf2adc7
 def bar_chart(

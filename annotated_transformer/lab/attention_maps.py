@@ -14,14 +14,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from annotated_transformer.transformer import (
-    EncoderDecoder,
-    last_maps,
-    record_attention,
-    subsequent_mask,
-)
-
+from .. import transformer as core
 from ..charts import Figure, heatmap, heatmaps
 from ..checks import check_ids, check_number, short_repr
 from ..data.text import BOS, EOS
@@ -30,7 +25,7 @@ from ..inference.decoding import evaluating
 # %% ../../nbs/52_attention_maps.ipynb #4f45f114
 def _recorded_map(model, name):
     "Weights of one module in the model's last `record_attention` block."
-    maps = last_maps.get(model, {}) if isinstance(model, nn.Module) else {}
+    maps = core.last_maps.get(model, {}) if isinstance(model, nn.Module) else {}
     if name in maps: return maps[name]
     raise RuntimeError(f"{name} has no recorded weights: run it inside `record_attention(model)`.")
 
@@ -137,16 +132,13 @@ def record_modules(
     model:nn.Module,          # Contains `MultiHeadedAttention` modules
 )->Iterator[dict[str, dict]]: # Module name -> `inputs` and `output` of its last call
     "Record every module inside the block, with the values inside each attention."
-    records, hooks = {}, []
-    def before(name): return lambda module, args: records.update({name: dict(inputs=args)})
-    def after(name): return lambda module, args, output: records[name].update(output=output)
-    with record_attention(model) as maps:
-        for name, module in model.named_modules():
-            hooks.append(module.register_forward_pre_hook(before(name)))
-            hooks.append(module.register_forward_hook(after(name)))
-        try: yield records
-        finally:
-            for hook in hooks: hook.remove()
+    records, names = {}, {module: name for name, module in model.named_modules()}
+    def before(module, args):
+        if module in names: records[names[module]] = dict(inputs=args)
+    def after(module, args, output):
+        if module in names: records[names[module]]["output"] = output
+    with (core.record_attention(model) as maps, register_module_forward_pre_hook(before),
+          register_module_forward_hook(after)): yield records
     for name, weights in maps.items():
         records[name] |= _inside(model.get_submodule(name), weights, *records[name]["inputs"])
 
@@ -182,7 +174,7 @@ def attention_of(
     tgt_tokens:Sequence[str]|None=None, # Labels of the target ids; None: the ids
 )->dict[str, HeadMaps]:                 # "encoder", "decoder" and "cross"
     "Run a model on one sentence pair and return weights, queries, keys and values of all heads."
-    if not isinstance(model, EncoderDecoder):
+    if not isinstance(model, core.EncoderDecoder):
         raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder.")
     for name, ids, least in (("src", src, 1), ("tgt", tgt, 2)):
         if len(check_ids(name, ids)) != 1 or ids.size(1) < least:
@@ -192,7 +184,7 @@ def attention_of(
     sides = dict(encoder=(source, source), decoder=(target[:-1], target[:-1]),
                  cross=(target[1:], source))
     with evaluating(model), record_modules(model) as records:
-        model(src, tgt[:, :-1], None, subsequent_mask(tgt.size(1) - 1, tgt.device))
+        model(src, tgt[:, :-1], None, core.subsequent_mask(tgt.size(1) - 1, tgt.device))
     found = {}
     for kind, (stack, name) in ATTENTION_KINDS.items():
         depth = len(getattr(model, stack).layers)

@@ -23,18 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from annotated_transformer.transformer import (
-    Batch,
-    DummyScheduler,
-    EncoderDecoder,
-    LabelSmoothing,
-    MultiHeadedAttention,
-    PositionwiseFeedForward,
-    SimpleLossCompute,
-    make_model,
-    run_epoch,
-)
-
+from .. import transformer as core
 from ..checks import check_choice, check_number, short_repr
 from ..config import TransformerConfig, preset
 from ..data.batching import TokenBatches, to_device
@@ -45,6 +34,7 @@ from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
+from ..transformer import Batch, EncoderDecoder, make_model
 
 # %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
 class Workload(NamedTuple):
@@ -154,7 +144,7 @@ def build_model(
     "Copy a model and swap the classes of the setup."
     model = copy.deepcopy(model)
     for m in model.modules():
-        inner = isinstance(m, (MultiHeadedAttention, PositionwiseFeedForward))
+        inner = isinstance(m, (core.MultiHeadedAttention, core.PositionwiseFeedForward))
         if inner and not setup.inner_dropout: m.dropout.p = 0.
         if FAST.get(type(m)) in setup.classes: m.__class__ = FAST[type(m)]
     return model
@@ -172,8 +162,8 @@ def trainer(
     def step(batch):
         parts = [to_device(b, device) for b in (split(batch) if split else [batch])]
         with autocast(device, "auto" if bf16 else "fp32"):
-            how = dict(accum_iter=len(parts))
-            loss, _ = run_epoch(parts, model, compute, optimizer, DummyScheduler(), **how)
+            loss, _ = core.run_epoch(parts, model, compute, optimizer, core.DummyScheduler(),
+                                     accum_iter=len(parts))
         if device.startswith("cuda"): torch.cuda.synchronize()
         return loss
     return step
@@ -188,7 +178,7 @@ def contender(
     model = build_model(setup, model)
     generator, V = model.generator, model.generator.proj.out_features
     if setup.chunked_loss: compute = CrossEntropyCompute(generator, smoothing=smoothing)
-    else: compute = SimpleLossCompute(generator, LabelSmoothing(V, 2, smoothing))
+    else: compute = core.SimpleLossCompute(generator, core.LabelSmoothing(V, 2, smoothing))
     if setup.fused_adam: optimizer = adam(model, lr)
     else: optimizer = torch.optim.Adam(model.parameters(), lr, (0.9, 0.98), 1e-9)
     split = None if setup.token_batches else harvard_batches
@@ -220,15 +210,13 @@ class LibraryTransformer(nn.Module):
 def library_state(model):
     "Weights of encoder and decoder under the names of `nn.Transformer`."
     names = {"src_attn": "multihead_attn", "feed_forward.w_": "linear", "W_o": "out_proj",
+             "W_q.": "in_proj_", "W_k.": "in_proj_", "W_v.": "in_proj_", # one matrix there
              "sublayer.0.norm": "norm1", "sublayer.1.norm": "norm2", "sublayer.2.norm": "norm3"}
-    mine, state = model.state_dict(), {}
-    for name in mine:
-        if not name.startswith(("encoder", "decoder")) or "W_k" in name or "W_v" in name: continue
-        new = name
-        for ours, theirs in names.items(): new = new.replace(ours, theirs)
-        parts = [mine[name.replace("W_q", W)] for W in ("W_q", "W_k", "W_v")] # one matrix there
-        state[new.replace("W_q.", "in_proj_")] = torch.cat(parts) if "W_q" in name else mine[name]
-    return state
+    state = {}
+    for name, weight in model.state_dict().items():
+        for ours, theirs in names.items(): name = name.replace(ours, theirs)
+        if name.startswith(("encoder", "decoder")): state.setdefault(name, []).append(weight)
+    return {name: torch.cat(weights) for name, weights in state.items()}
 
 def library_contender(
     model:EncoderDecoder,     # Weights to start from; copied
@@ -313,9 +301,8 @@ def benchmarks(
 )->dict:              # Hardware, data, size and the seconds of the steps, fit for JSON
     "Measure the steps of this page."
     check_number("repeats", repeats, 1, whole=True)
-    config, device = preset(size, tie="all"), best_device(device)
+    config, device, work = preset(size, tie="all"), best_device(device), workload(batches)
     tune_allocator()
-    work = workload(batches)
     steps = steps_benchmark(config, work, repeats, device)
     return dict(hardware=hardware(device), data=work.data, size=size, steps=steps)
 
@@ -339,15 +326,14 @@ def bench(
     json:str=None,    # File for the record
 ):
     "Time one training update, from the plain core to the engine (5 minutes on 2 cores)."
-    given = dict(locals())
+    command = command_line("at-bench", bench, dict(locals()))
     import pandas as pd
     if threads is not None:
         check_number("threads", threads, 1, 4096, whole=True)
         torch.set_num_threads(threads)
     if json: check_record(json, "at-bench")
     print(hardware(best_device(device)), flush=True)
-    command = dict(command=command_line("at-bench", bench, given))
-    record = command | benchmarks(size, batches, repeats, device)
+    record = dict(command=command) | benchmarks(size, batches, repeats, device)
     rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
     print(pd.DataFrame(rows).to_string(index=False), flush=True)
     if json: print(f"saved in {write_record(record, json)}")

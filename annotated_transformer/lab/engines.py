@@ -5,23 +5,23 @@
 # %% auto #0
 __all__ = ['SEARCHES', 'STEPS', 'OURS', 'THEIRS', 'SERVE', 'harvard_greedy', 'harvard_beam', 'expand', 'sources', 'in_batches',
            'cut_at_end', 'our_greedy', 'our_beam', 'CTranslate2Engine', 'slope', 'lengths_benchmark', 'comparison',
-           'comparison_table', 'contender_names', 'our_contender', 'contender', 'contenders', 'serve',
-           'benchmark_translator', 'EngineProcess', 'engines_benchmark', 'start_processes', 'search_table', 'latencies',
-           'bench_decoding', 'print_record']
+           'comparison_table', 'contender_names', 'contender', 'contenders', 'serve', 'EngineProcess',
+           'engines_benchmark', 'search_table', 'latencies', 'bench_decoding']
 
 # %% ../../nbs/97_engines.ipynb #8351e218
-import json as json_module
 import math
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
-from functools import partial
+from contextlib import ExitStack, closing, suppress
+from functools import cache, partial
 from importlib.util import find_spec
+from json import dumps, loads
 from pathlib import Path
-from statistics import linear_regression, median
+from statistics import fmean, linear_regression, median
 from time import perf_counter, process_time
+from timeit import repeat
 from types import SimpleNamespace
 
 import torch
@@ -37,6 +37,7 @@ from ..inference.beam import SearchOptions, beam_search
 from ..inference.decoding import greedy_search
 from ..inference.evaluation import score
 from ..inference.export import export_ctranslate2
+from ..inference.metrics import language_pair
 from ..inference.translator import Translator
 from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import hardware, tune_allocator
@@ -68,17 +69,16 @@ def harvard_beam(
         memory = model.encode(torch.tensor([ids]), None)
         while live and len(live[0][1]) < max_len:
             grown = expand(model, memory, live, 2 * beam_size)
-            done += [(total, row) for total, row in grown if row[-1] == EOS]
-            live = [(total, row) for total, row in grown if row[-1] != EOS][:beam_size]
+            done += [one for one in grown if one[1][-1] == EOS]
+            live = [one for one in grown if one[1][-1] != EOS][:beam_size]
             if done and live and live[0] <= max(done): break
     return max(done or live)[1]
 
 def expand(model, memory, live, width):
     "The best `width` prefixes that are one token longer, as (log-probability, ids)."
     rows = torch.tensor([row for _, row in live])                             # (k, t)
-    hidden = model.decode(memory.expand(len(rows), -1, -1), None, rows,
-                          subsequent_mask(rows.size(1)))
-    tops = model.generator(hidden[:, -1]).topk(width)                         # (k, width)
+    memory, mask = memory.expand(len(rows), -1, -1), subsequent_mask(rows.size(1))
+    tops = model.generator(model.decode(memory, None, rows, mask)[:, -1]).topk(width) # (k, width)
     grown = [(total + p, row + [token])
              for (total, row), logp, tokens in zip(live, *(x.tolist() for x in tops))
              for p, token in zip(logp, tokens)]
@@ -98,13 +98,12 @@ def in_batches(
     "Decode batch by batch."
     check_number("size", size, 1, whole=True)
     order = sorted(range(len(rows)), key=lambda i: -len(rows[i]) if sort else i)
-    outputs = [[]] * len(rows)
+    outputs = {}
     for first in range(0, len(rows), size):
         some = order[first:first + size]
         src = pad_rows([rows[i] for i in some], PAD)
-        for i, output in zip(some, decode(src, padding_mask(src, PAD)), strict=True):
-            outputs[i] = output
-    return outputs
+        outputs |= zip(some, decode(src, padding_mask(src, PAD)), strict=True)
+    return [outputs[i] for i in range(len(rows))]
 
 def cut_at_end(
     row:list[int], # Output
@@ -177,16 +176,10 @@ def lengths_benchmark(
     lengths:tuple=(32, 64, 128, 256, 512), # Numbers of tokens
 )->dict[str, dict[int, float]]: # "cached" or "uncached" -> number of tokens -> seconds
     "Time the generation of 16 sentences with and without a cache; the faster of two runs."
-    src, times = torch.randint(4, V, (16, 20)), dict(cached={}, uncached={})
-    for name, decode in dict(cached=greedy_search, uncached=greedy_decode).items():
-        for n in lengths:
-            seconds = []
-            for _ in range(2):
-                start = perf_counter()
-                decode(model, src, None, n, BOS)
-                seconds.append(perf_counter() - start)
-            times[name][n] = round(min(seconds), 4)
-    return times
+    src, ways = torch.randint(4, V, (16, 20)), dict(cached=greedy_search, uncached=greedy_decode)
+    def seconds(decode, n):
+        return round(min(repeat(lambda: decode(model, src, None, n, BOS), number=1, repeat=2)), 4)
+    return {name: {n: seconds(decode, n) for n in lengths} for name, decode in ways.items()}
 
 # %% ../../nbs/97_engines.ipynb #947aafaf
 def comparison(
@@ -196,14 +189,13 @@ def comparison(
 )->dict:                                        # Outputs, steps n and seconds per sentence by name
     "Time all contenders in turns on the same sentences."
     if not rows: raise ValueError("rows is empty: give at least one source.")
-    for name, (_, step) in contenders.items():
-        check_number(f"step of {name}", step, 1, whole=True)
-    def every(decode, step, rows): return decode(rows[::step])
-    outputs = {name: every(*one, rows) for name, one in contenders.items()}
-    times = interleave({name: partial(every, *one) for name, one in contenders.items()},
-                       [rows], repeats)
-    seconds = {name: [s / len(outputs[name]) for s in times[name]] for name in times}
     steps = {name: step for name, (_, step) in contenders.items()}
+    for name, step in steps.items(): check_number(f"step of {name}", step, 1, whole=True)
+    def every(decode, step, rows): return decode(rows[::step])
+    runs = {name: partial(every, *one) for name, one in contenders.items()}
+    outputs = {name: run(rows) for name, run in runs.items()}
+    times = interleave(runs, [rows], repeats)
+    seconds = {name: [s / len(outputs[name]) for s in times[name]] for name in times}
     return dict(outputs=outputs, steps=steps, seconds=seconds)
 
 def comparison_table(
@@ -214,8 +206,8 @@ def comparison_table(
     seconds, outputs, rows = result["seconds"], result["outputs"], []
     for name, some in seconds.items():
         wanted = outputs[baselines[0]][::result["steps"][name]]
-        pairs = [*zip(outputs[name], wanted, strict=True)]
-        same = sum(cut_at_end(a) == cut_at_end(b) for a, b in pairs) / max(1, len(pairs))
+        pairs = zip(outputs[name], wanted, strict=True)
+        same = fmean(cut_at_end(a) == cut_at_end(b) for a, b in pairs)
         row = dict(contender=name, per_second=round(1 / median(some), 1))
         row |= {f"times {b}": str(ratio(seconds, name, b)) for b in baselines if b in seconds}
         rows.append(row | dict(same=round(same, 3)))
@@ -234,19 +226,6 @@ def contender_names(
     loops = [name for name in STEPS if ("beam" in name) == (search == "beam")]
     return [*loops, *OURS, *(THEIRS if find_spec("ctranslate2") else ())]
 
-def our_contender(name, search, translator, size, shortlist):
-    "Decoder of one of `OURS`."
-    if "bf16" in name: translator = translator.bfloat16()
-    else: translator = translator.quantized() if "int8" in name else translator.packed()
-    if "shortlist" in name: translator = translator.with_shortlist(shortlist)
-    search = our_greedy if search == "greedy" else our_beam
-    decode = partial(in_batches, partial(search, translator.model), size=size)
-    def cached(rows): # without the flat program
-        kinds, IncrementalDecoder.kinds = IncrementalDecoder.kinds, IncrementalDecoder.kinds[1:]
-        try: return decode(rows)
-        finally: IncrementalDecoder.kinds = kinds
-    return cached if "cached" in name else decode
-
 def contender(
     name:str,              # One of `contender_names`
     search:str,            # "greedy" or "beam"
@@ -255,14 +234,24 @@ def contender(
     shortlist:int=1024,    # Size of our shortlist
 )->Callable:               # Rows to outputs
     "Return the decoder of one program."
-    model, greedy = translator.model, search == "greedy"
-    def one_by_one(rows):
-        if not greedy: return [harvard_beam(model, row) for row in rows]
-        return [harvard_greedy(model, row, stop="stopping" in name) for row in rows]
-    if name in STEPS: return one_by_one
-    if name in OURS: return our_contender(name, search, translator, size, shortlist)
-    engine = CTranslate2Engine(translator, "int8" if "int8" in name else None, "shortlist" in name)
-    return partial(engine.translate, size=size, beam_size=1 if greedy else 4)
+    greedy, int8, mapped = search == "greedy", "int8" in name, "shortlist" in name
+    if name in THEIRS:
+        engine = CTranslate2Engine(translator, "int8" if int8 else None, mapped)
+        return partial(engine.translate, size=size, beam_size=1 if greedy else 4)
+    if name in STEPS:
+        loop = partial(harvard_greedy, stop="stopping" in name) if greedy else harvard_beam
+        def one_by_one(rows): return [loop(translator.model, row) for row in rows]
+        return one_by_one
+    if "bf16" in name: translator = translator.bfloat16()
+    else: translator = translator.quantized() if int8 else translator.packed()
+    if mapped: translator = translator.with_shortlist(shortlist)
+    search = partial(our_greedy if greedy else our_beam, translator.model)
+    decode = partial(in_batches, search, size=size)
+    def cached(rows): # without the flat program
+        kinds, IncrementalDecoder.kinds = IncrementalDecoder.kinds, IncrementalDecoder.kinds[1:]
+        try: return decode(rows)
+        finally: IncrementalDecoder.kinds = kinds
+    return cached if "cached" in name else decode
 
 def contenders(
     search:str,            # "greedy" or "beam"
@@ -282,34 +271,26 @@ SERVE = "from annotated_transformer.lab.engines import serve; serve()"
 
 def serve():
     "Run the jobs of standard input until it ends, one JSON text per line."
-    setting, decoders = SimpleNamespace(**json_module.loads(sys.stdin.readline())), {}
+    setting = SimpleNamespace(**loads(sys.stdin.readline()))
     torch.set_num_threads(setting.threads)
     tune_allocator()
-    translator = benchmark_translator(setting.model, setting.data, "shortlist" in setting.name)
+    translator = Translator.from_pretrained(setting.model, "cpu")
+    if "shortlist" in setting.name and not translator.lexicon:
+        pairs = load_corpus(setting.data, "train", language_pair([translator]))
+        translator.learn_shortlist(pairs)
+    @cache
+    def decoder(search, size):
+        return contender(setting.name, search, translator, size, setting.shortlist)
     for line in sys.stdin:
-        job = SimpleNamespace(**json_module.loads(line))
-        key = job.search, job.size
-        if key not in decoders:
-            decoders[key] = contender(setting.name, *key[:1], translator, job.size,
-                                      setting.shortlist)
-        start, cpu, outputs, seconds = perf_counter(), process_time(), [], []
+        job, outputs, seconds = SimpleNamespace(**loads(line)), [], []
+        decode, cpu = decoder(job.search, job.size), process_time()
         for rows in [[row] for row in job.rows] if job.alone else [job.rows]:
-            outputs += decoders[key](rows)
-            seconds.append(perf_counter() - start)
             start = perf_counter()
-        kernels = [dict(size=str(size), kernel=min(race, key=race.get))
-                   for size, race in races.items()]
+            outputs += decode(rows)
+            seconds.append(perf_counter() - start)
         cpu = (process_time() - cpu) / max(1, len(outputs))
-        print(json_module.dumps(dict(outputs=outputs, seconds=seconds, kernels=kernels, cpu=cpu)),
-              flush=True)
-
-def benchmark_translator(model, data, lexicon):
-    "Load a model; learn a lexical table from the training pairs if its folder holds none."
-    translator = Translator.from_pretrained(model, "cpu")
-    if lexicon and not translator.lexicon:
-        pair = translator.about.get("pair", "de-en")
-        translator.learn_shortlist(load_corpus(data, "train", pair))
-    return translator
+        kernels = [dict(size=str(n), kernel=min(race, key=race.get)) for n, race in races.items()]
+        print(dumps(dict(outputs=outputs, seconds=seconds, kernels=kernels, cpu=cpu)), flush=True)
 
 class EngineProcess:
     "One program of the benchmark in a process of its own."
@@ -317,16 +298,16 @@ class EngineProcess:
         self.process = subprocess.Popen([sys.executable, "-c", SERVE], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.name, self.kernels, self.cpu = setting["name"], [], {} # seconds per sentence
-        print(json_module.dumps(setting), file=self.process.stdin, flush=True)
+        print(dumps(setting), file=self.process.stdin, flush=True)
 
     def run(self, rows, search, size, alone=False):
         "Return the outputs of all rows; `alone`: the seconds of each row."
         job = dict(rows=rows, search=search, size=size, alone=alone)
         with suppress(BrokenPipeError):
-            print(json_module.dumps(job), file=self.process.stdin, flush=True)
+            print(dumps(job), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line: raise RuntimeError(f"the process of {self.name!r} ended.")
-        found = json_module.loads(line)
+        found = loads(line)
         self.kernels = found["kernels"]
         self.cpu[search] = min(found["cpu"], self.cpu.get(search, math.inf))
         return found["seconds"] if alone else found["outputs"]
@@ -348,48 +329,42 @@ def engines_benchmark(
 )->dict:                        # Hardware and one table per comparison, fit for JSON
     "Run the comparisons of this page, each program in a process of its own."
     for part in what: check_choice("what", part, (*SEARCHES, "latency", "lengths"))
-    numbers = dict(sentences=sentences, repeats=repeats, size=size, threads=threads,
-                   shortlist=shortlist)
+    setting = dict(threads=threads, shortlist=shortlist)
+    numbers = dict(sentences=sentences, repeats=repeats, size=size) | setting
     for name, n in numbers.items(): check_number(name, n, 1, whole=True)
     translator = Translator.from_pretrained(model, "cpu")
-    pairs = load_corpus(data, "test", translator.about.get("pair", "de-en"))[:sentences]
+    pairs = load_corpus(data, "test", language_pair([translator]))[:sentences]
     rows, c = sources(translator, pairs), translator.config
     torch.set_num_threads(threads)
     record = dict(hardware=hardware("cpu"), data=data, sentences=len(pairs), batch=size,
-                  model=f"{c.N} + {c.N_decoder or c.N} layers, width {c.d_model}",
-                  threads=threads, shortlist=shortlist)
+                  model=f"{c.N} + {c.N_decoder or c.N} layers, width {c.d_model}") | setting
     with ExitStack() as stack:
-        setting = dict(model=str(model), data=data, threads=threads, shortlist=shortlist)
-        processes = start_processes(stack, what, setting)
+        def start(name):
+            process = EngineProcess(name=name, model=str(model), data=data, **setting)
+            return stack.enter_context(closing(process))
+        searches = [search for search in SEARCHES if search in what or "latency" in what]
+        names = dict.fromkeys(name for search in searches for name in contender_names(search))
+        processes = {name: start(name) for name in names}
         for search in SEARCHES:
             if search in what:
-                record[search] = search_table(processes, search, size, repeats, rows, translator,
-                                              [tgt for _, tgt in pairs])
+                record[search] = search_table(processes, search, size, repeats, translator, pairs)
         if "latency" in what: record["latency"] = latencies(processes, rows[:100], repeats)
         if "ours, int8" in processes: record["kernels"] = processes["ours, int8"].kernels
     if "lengths" in what:
         record["lengths"] = lengths_benchmark(translator.model, len(translator.src_tokenizer))
     return record
 
-def start_processes(stack, what, setting):
-    "Start the programs of all searches; they end with the block."
-    names = {name: None for search in SEARCHES if search in what or "latency" in what
-             for name in contender_names(search)}
-    processes = {name: EngineProcess(name=name, **setting) for name in names}
-    for process in processes.values(): stack.callback(process.close)
-    return processes
-
-def search_table(processes, search, size, repeats, rows, translator, references):
+def search_table(processes, search, size, repeats, translator, pairs):
     "Compare the programs of one search; add the BLEU of those that translate every row."
     found = {name: (partial(processes[name].run, search=search, size=size), STEPS.get(name, 1))
              for name in contender_names(search)}
-    result = comparison(found, rows, repeats)
-    baselines = "ours", *STEPS, "CTranslate2", "CTranslate2, int8"
-    table, lang = comparison_table(result, *baselines), translator.about.get("pair", "de-en")[-2:]
+    result = comparison(found, sources(translator, pairs), repeats)
+    table = comparison_table(result, "ours", *STEPS, "CTranslate2", "CTranslate2, int8")
+    references, lang = [tgt for _, tgt in pairs], language_pair([translator])[-2:]
     for row in table:
         row["per_cpu_second"] = round(1 / processes[row["contender"]].cpu[search], 1)
         outputs = result["outputs"][row["contender"]]
-        if len(outputs) < len(rows): continue
+        if len(outputs) < len(pairs): continue
         texts = translator.tgt_tokenizer.decode_batch(outputs)
         row["bleu"] = round(score(texts, references, lang=lang).bleu, 2)
     return table
@@ -406,8 +381,8 @@ def latencies(processes, rows, repeats):
                 if turn: seconds[name] += some
         for name, some in seconds.items():
             ms = sorted(1000 * s for s in some)
-            table.append(dict(search=search, contender=name, median=round(median(ms), 2),
-                              p95=round(ms[int(.95 * len(ms))], 2)))
+            p95 = round(ms[int(.95 * len(ms))], 2)
+            table.append(dict(search=search, contender=name, median=round(median(ms), 2), p95=p95))
     return table
 
 # %% ../../nbs/97_engines.ipynb #5ad19e58
@@ -424,22 +399,17 @@ def bench_decoding(
     json:str=None,       # File for the record
 ):
     "Compare decoding speed with Harvard's loop and CTranslate2."
-    given = dict(locals())
+    command = command_line("at-bench-decoding", bench_decoding, dict(locals()))
+    import pandas as pd
     check_number("batch", batch, 1, whole=True)
     check_number("threads", threads, 1, 4096, whole=True)
     if json: check_record(json, "at-bench-decoding")
-    record = dict(command=command_line("at-bench-decoding", bench_decoding, given))
-    record |= engines_benchmark(model, data, sentences, repeats, what.split(","), batch, threads,
-                                shortlist)
-    print_record(record)
-    if json: print(f"saved in {write_record(record, json)}")
-
-def print_record(record):
-    "Print the tables of a record."
-    import pandas as pd
+    record = dict(command=command) | engines_benchmark(
+        model, data, sentences, repeats, what.split(","), batch, threads, shortlist)
     print(record["hardware"])
     for name, table in record.items():
         if table and isinstance(table, list):
             print(f"\n{name}\n{pd.DataFrame(table).to_string(index=False)}")
     for name, seconds in record.get("lengths", {}).items():
         print(f"{name}: time grows with length to the power {slope(seconds):.2f}")
+    if json: print(f"saved in {write_record(record, json)}")

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['VARIANTS', 'TABLE3_BASE', 'TABLE3_ROWS', 'ABLATIONS', 'one_training', 'write_json', 'read_training', 'over_seeds',
            'ablation_row', 'write_table', 'ablation_plans', 'ablate', 'new_record', 'quality_grid', 'grid_rows',
-           'available_splits', 'grid', 'format_grid_row']
+           'available_splits', 'grid']
 
 # %% ../../nbs/47_experiments.ipynb #ce398448
 import json
@@ -17,32 +17,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import mean, stdev
 
-from annotated_transformer.inference.commands import (
-    hide_progress_bars,
-    load_models,
-    named_command,
-    user_path,
-)
-from annotated_transformer.inference.evaluation import (
-    bleu_forms,
-    bootstrap_interval,
-    paired_bootstrap,
-    score,
-)
-from annotated_transformer.train.command_line import (
-    check_record,
-    command_line,
-    console_script,
-    is_script,
-    recipe,
-)
-
 from ..checks import check_choice, check_number
 from ..config import TrainingConfig, TransformerConfig, upgrade_settings
 from ..data.corpora import load_corpus, pairs_digest
 from ..data.text import languages
+from ..inference import commands, evaluation
 from ..inference.metrics import language_pair, scored_pairs
 from ..inference.translator import Translator
+from ..train import command_line as cli
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
 from ..train.recipes import check_pairs
@@ -141,9 +123,10 @@ def over_seeds(
 
 def ablation_row(name, runs, base, references, lang="en"):
     "Row of a variant; `runs` and `base` are results of `one_training`, one per seed."
-    outputs, n = [run["outputs"] for run in runs], min(len(runs), len(base))
-    test = paired_bootstrap([r["outputs"] for r in base[:n]], outputs[:n], references, lang=lang)
-    row = over_seeds(score(texts, references, lang=lang).bleu for texts in outputs)
+    outputs, wanted = ([run["outputs"] for run in some] for some in (runs, base))
+    n = min(len(runs), len(base))
+    test = evaluation.paired_bootstrap(wanted[:n], outputs[:n], references, lang=lang)
+    row = over_seeds(evaluation.score(texts, references, lang=lang).bleu for texts in outputs)
     row |= {key: round(getattr(test, key), 2) for key in ("difference", "low", "high")}
     losses = [run["valid_nll"][-1] for run in runs]
     return dict(variant=name) | row | dict(p=round(test.p_value, 3), nll=round(mean(losses), 3),
@@ -164,18 +147,18 @@ def ablation_plans(data, preset=None, rows="variants", settings=None, only=None,
     if vocab is not None: check_number("vocab", vocab, 1, whole=True)
     start, changes = ABLATIONS[rows]
     chosen = [name.strip() for name in only.split(",")] if only else changes
-    recipe(data, preset, settings=settings) # raises if a setting is given twice
+    cli.recipe(data, preset, settings=settings) # raises if a setting is given twice
     plans = {}
     for name in dict.fromkeys(["base", *chosen]):
         check_choice("only", name, changes)
         items = f"{start} {settings or ''} {changes[name]}".split() # the last one counts
         changed = {item.partition("=")[0]: item for item in items}
-        model, training, size = recipe(data, preset, settings=" ".join(changed.values()))
+        model, training, size = cli.recipe(data, preset, settings=" ".join(changed.values()))
         plans[name] = model, training, vocab or size
     return plans
 
 # %% ../../nbs/47_experiments.ipynb #5a187e54
-@console_script(interrupted="interrupted: the same command continues")
+@cli.console_script(interrupted="interrupted: the same command continues")
 def ablate(
     data:str="multi30k",     # Corpus: pocket, multi30k, another name, or a path
     pair:str="de-en",        # Languages, source first
@@ -191,12 +174,12 @@ def ablate(
     device:str=None,         # Device: cpu, cuda or mps (default: the fastest)
 ):
     "Train variants of a recipe with several seeds, and compare them on the validation set."
-    command = command_line("at-ablate", ablate, dict(locals()))
+    command = cli.command_line("at-ablate", ablate, dict(locals()))
     check_number("seeds", seeds, 1, whole=True)
     if pairs is not None: check_number("pairs", pairs, 1, whole=True)
     plans, lang = ablation_plans(data, preset, rows, set, only, vocab), languages(pair)[1]
-    out, data = user_path("out", out), user_path("data", data)
-    hide_progress_bars()
+    out, data = commands.user_path("out", out), commands.user_path("data", data)
+    commands.hide_progress_bars()
     parts = dict(train=load_corpus(data, "train", pair)[:pairs])
     parts["valid"] = load_corpus(data, "valid", pair)
     references, results = [t for _, t in parts["valid"]], {}
@@ -213,9 +196,9 @@ def ablate(
 
 def new_record(table, command):
     "Create the folder of a table, and raise unless the table can be written."
-    path = Path(user_path("table", table))
+    path = Path(commands.user_path("table", table))
     path.parent.mkdir(parents=True, exist_ok=True)
-    return check_record(path, command, "table")
+    return cli.check_record(path, command, "table")
 
 # %% ../../nbs/47_experiments.ipynb #f67892ba
 def quality_grid(
@@ -232,7 +215,7 @@ def quality_grid(
     if not splits: raise ValueError("splits is empty: give a test set.")
     if ensemble and len(translators) < 2: raise ValueError("ensemble=True needs two translators.")
     lang, rows = languages(language_pair(translators))[1], []
-    bleu_forms([""], [""], lang) # raises if a package is missing
+    evaluation.bleu_forms([""], [""], lang) # raises if a package is missing
     searches = [dict(beam_size=beam) for beam in beams]
     if mbr: searches.append(dict(beam_size=mbr, mbr=True))
     for name, pairs in splits.items():
@@ -249,12 +232,12 @@ def quality_grid(
 
 def grid_rows(about, outputs, joint, references, lang):
     "Rows of one test set and search, one per form of BLEU."
-    forms, rows = [bleu_forms(texts, references, lang) for texts in outputs], []
-    together = bleu_forms(joint, references, lang) if joint else None
+    forms, rows = [evaluation.bleu_forms(texts, references, lang) for texts in outputs], []
+    together = evaluation.bleu_forms(joint, references, lang) if joint else None
     for form in forms[0]:
         row = about | dict(form=form) | over_seeds(scores[form].bleu for scores in forms)
         if len(outputs) == 1:
-            ends = bootstrap_interval(outputs[0], references, form=form, lang=lang)
+            ends = evaluation.bootstrap_interval(outputs[0], references, form=form, lang=lang)
             row["interval"] = [round(end, 2) for end in ends]
         if together: row["ensemble"] = round(together[form].bleu, 2)
         rows.append(row | dict(signature=forms[0][form].signature))
@@ -273,7 +256,7 @@ def available_splits(data, pair):
     return found
 
 # %% ../../nbs/47_experiments.ipynb #1fdf0972
-@console_script
+@cli.console_script
 def grid(
     models:str="pocket",  # Model folders separated by commas, one per seed
     data:str="pocket",    # Corpus: pocket, multi30k, another name, or a path
@@ -284,24 +267,20 @@ def grid(
     device:str=None,      # Device: cpu, cuda or mps (default: the fastest)
 ):
     "Score models on all test sets, in three forms of BLEU, greedily and with a beam of 4."
-    command = command_line("at-grid", grid, dict(locals(), table=None))
-    translators = load_models(models, device)
+    command = cli.command_line("at-grid", grid, dict(locals(), table=None))
+    translators = commands.load_models(models, device)
     pair = language_pair(translators)
-    splits, path = available_splits(user_path("data", data), pair), None
+    splits, path = available_splits(commands.user_path("data", data), pair), None
     if table: path = new_record(table, "at-grid")
     rows = quality_grid(translators, splits, (1, 4), ensemble, length_penalty, mbr)
-    if path:
-        write_json(path, dict(command=command, pair=pair,
-                              hardware=hardware(translators[0].device), grid=rows))
-    for row in rows: print(format_grid_row(row))
+    record = dict(command=command, pair=pair, hardware=hardware(translators[0].device), grid=rows)
+    if path: write_json(path, record)
+    for row in rows:
+        deviation = f" ± {row['sd']:.2f}" if row["sd"] is not None else ""
+        if "interval" in row: deviation = " ({} to {})".format(*row["interval"])
+        joint = f", ensemble {row['ensemble']:.2f}" if "ensemble" in row else ""
+        search = f"{'mbr' if 'mbr' in row else 'beam'} {row['beam']}"
+        value = f"{row['form']:12}{row['mean']:7.2f}{deviation}"
+        print(f"{row['set']:12} {search} {value}{joint}  {row['signature']}")
 
-def format_grid_row(row):
-    "One line of text."
-    deviation = f" ± {row['sd']:.2f}" if row["sd"] is not None else ""
-    if "interval" in row: deviation = " ({} to {})".format(*row["interval"])
-    joint = f", ensemble {row['ensemble']:.2f}" if "ensemble" in row else ""
-    search = f"{'mbr' if 'mbr' in row else 'beam'} {row['beam']}"
-    value = f"{row['form']:12}{row['mean']:7.2f}{deviation}"
-    return f"{row['set']:12} {search} {value}{joint}  {row['signature']}"
-
-if is_script(sys._getframe()): named_command(ablate, grid)()
+if cli.is_script(sys._getframe()): commands.named_command(ablate, grid)()

@@ -66,10 +66,10 @@ def _weight_names(model, library):
         module, kind = ours.rpartition(".")[::2]
         name = _module_name(module, library)
         if name is None: continue
-        if library == TORCH: name = f"{name}.{kind}".replace("in_proj.", "in_proj_")
-        elif library == MARIAN: name = f"{name}.{kind}"
-        elif name.endswith("norm"): name = f"{name}/{'gamma' if kind == 'weight' else 'beta'}"
-        else: name = f"{name}/{kind}"
+        if library == CTRANSLATE2:
+            norm = dict(weight="gamma", bias="beta") if name.endswith("norm") else {}
+            name = f"{name}/{norm.get(kind, kind)}"
+        else: name = f"{name}.{kind}".replace("in_proj.", "in_proj_")
         found.setdefault(name, []).append(ours)
     return found
 
@@ -83,11 +83,9 @@ def _load(model, weights, library):
     "Copy the weights of a library into a model; a missing bias is a bias of zeros."
     state = model.state_dict()
     for name, ours in _weight_names(model, library).items():
-        values = weights[name] if name in weights or not name.endswith("bias") else None
-        parts = [state[n] for n in ours]
-        if values is None: new = map(torch.zeros_like, parts)
-        else: new = values.split([len(part) for part in parts])
-        state |= zip(ours, new, strict=True)
+        parts, absent = [state[n] for n in ours], name.endswith("bias") and name not in weights
+        values = torch.zeros_like(torch.cat(parts)) if absent else weights[name]
+        state |= zip(ours, values.split([len(part) for part in parts]), strict=True)
     model.load_state_dict(state)
 
 def _copy_eps(ours, theirs, library, back=False):
@@ -288,7 +286,7 @@ def to_marian(
     max_len:int=512,      # Number of positions of the result
 ):                        # -> `transformers.MarianMTModel`
     "Convert a model to Hugging Face's MarianMTModel."
-    from transformers import MarianMTModel
+    from transformers import MarianConfig, MarianMTModel
     model, c = _checked(model)
     _check_heads(c, "MarianMTModel")
     check_number("max_len", max_len, 1, 10**6, whole=True)
@@ -296,19 +294,9 @@ def to_marian(
         raise ValueError("MarianMTModel is post-norm: build the model with norm_first=False.")
     if c.positions != "sinusoidal":
         raise ValueError(f"positions={c.positions!r}: MarianMTModel has 'sinusoidal' ones.")
-    sizes = (len(embed[0].lut.weight) for embed in (model.src_embed, model.tgt_embed))
-    theirs = _like(MarianMTModel(_marian_config(c, *sizes, max_len)), model)
-    weights = _their_weights(_permute_channels(model, _halves(c.d_model)), MARIAN)
-    if "lm_head.bias" in weights: weights["final_logits_bias"] = weights.pop("lm_head.bias")[None]
-    theirs.load_state_dict(theirs.state_dict() | weights)
-    _copy_eps(model, theirs, MARIAN)
-    return theirs
-
-def _marian_config(c, src_vocab, tgt_vocab, max_len):
-    "A configuration as a MarianConfig."
-    from transformers import MarianConfig
-    return MarianConfig(
-        vocab_size=src_vocab, decoder_vocab_size=tgt_vocab, d_model=c.d_model,
+    config = MarianConfig(
+        vocab_size=len(model.src_embed[0].lut.weight),
+        decoder_vocab_size=len(model.tgt_embed[0].lut.weight), d_model=c.d_model,
         max_position_embeddings=max_len, tie_word_embeddings=c.tie != "none",
         share_encoder_decoder_embeddings=c.tie == "all",
         encoder_layers=c.N, decoder_layers=c.N_decoder,
@@ -317,6 +305,12 @@ def _marian_config(c, src_vocab, tgt_vocab, max_len):
         attention_dropout=c.attention_dropout, activation_dropout=c.activation_dropout,
         scale_embedding=True, activation_function="relu", pad_token_id=PAD, eos_token_id=EOS,
         bos_token_id=BOS, decoder_start_token_id=BOS, forced_eos_token_id=None)
+    theirs = _like(MarianMTModel(config), model)
+    weights = _their_weights(_permute_channels(model, _halves(c.d_model)), MARIAN)
+    if "lm_head.bias" in weights: weights["final_logits_bias"] = weights.pop("lm_head.bias")[None]
+    theirs.load_state_dict(theirs.state_dict() | weights)
+    _copy_eps(model, theirs, MARIAN)
+    return theirs
 
 def from_marian(
     theirs,          # A `transformers.MarianMTModel` with ReLU and scaled embeddings

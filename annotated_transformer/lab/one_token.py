@@ -45,28 +45,24 @@ class TokenTrace:
 # %% ../../nbs/54_one_token.ipynb #8d8f409d
 def _row(value, row):
     "The row of one position, of vectors `(1, T, D)` or heads `(1, h, T, K)`."
-    return (value[0] if isinstance(value, tuple) else value)[0, ..., row, :]
-
-def _attention_stages(record, row):
-    "Stages of one attention for one query."
-    stages = dict(query=_row(record["query"], row), key_input=record["inputs"][1][0],
-                  key=record["key"][0], value=record["value"][0])
-    for name in ("scores", "mask", "weights", "context"): stages[name] = _row(record[name], row)
-    return stages
+    return (value[0] if isinstance(value, tuple) else value)[0, ..., row, :].cpu()
 
 def _layer_stages(records, layer, row):
     "Stages of one decoder layer, sub-layer by sub-layer."
     stages, prefix = {}, f"decoder.layers.{layer}"
     for i, name in enumerate(("self_attn", "src_attn", "feed_forward")):
         connection, part = records[f"{prefix}.sublayer.{i}"], records[f"{prefix}.{name}"]
-        found = dict(residual=_row(connection["inputs"], row), input=_row(part["inputs"], row))
-        if name != "feed_forward": found |= _attention_stages(part, row)
+        found = dict(residual=connection["inputs"], input=part["inputs"])
+        if name == "feed_forward":
+            found["preactivation"] = records[f"{prefix}.{name}.w_1"]["output"]
+            found["hidden"] = records[f"{prefix}.{name}.w_2"]["inputs"]
         else:
-            found["preactivation"] = _row(records[f"{prefix}.{name}.w_1"]["output"], row)
-            found["hidden"] = _row(records[f"{prefix}.{name}.w_2"]["inputs"], row)
-        found["sublayer_out"] = _row(part["output"], row)
-        found["output"] = _row(connection["output"], row)
-        stages |= {f"{name}.{stage}": value for stage, value in found.items()}
+            found |= dict(query=part["query"], key_input=part["inputs"][1])
+            found |= {k: part[k] for k in ("key", "value", "scores", "mask", "weights", "context")}
+        found |= dict(sublayer_out=part["output"], output=connection["output"])
+        for stage, value in found.items():
+            rows = slice(None) if stage in ("key_input", "key", "value") else row
+            stages[f"{name}.{stage}"] = _row(value, rows)
     return stages
 
 # %% ../../nbs/54_one_token.ipynb #eb278bba
@@ -92,14 +88,12 @@ def _record_translation(translator, text):
 def _token_trace(translator, recorded, step, layer):
     "Select one position and one layer of a recorded translation."
     src, tgt, records = recorded
-    names = dict(embedding="tgt_embed.0", embedded="tgt_embed.1", final="decoder",
-                 logits="generator.proj", logp="generator")
-    ends = {stage: _row(records[name]["output"], step - 1) for stage, name in names.items()}
-    stages = {stage: ends.pop(stage) for stage in ("embedding", "embedded")}
-    stages = stages | _layer_stages(records, layer, step - 1) | ends
+    def at(name): return _row(records[name]["output"], step - 1)
+    stages = dict(embedding=at("tgt_embed.0"), embedded=at("tgt_embed.1"))
+    stages |= _layer_stages(records, layer, step - 1)
+    stages |= dict(final=at("decoder"), logits=at("generator.proj"), logp=at("generator"))
     src, tgt = src[0].tolist(), tgt[0].tolist()
     source, target = translator.src_tokenizer.pieces(src), translator.tgt_tokenizer.pieces(tgt)
-    stages = {stage: value.cpu() for stage, value in stages.items()}
     return TokenTrace(source, target, src, tgt, step, layer, stages)
 
 def trace_token(
@@ -123,63 +117,57 @@ def _traces(translator, texts):
     for sentence, text in enumerate(texts):
         recorded = _record_translation(translator, text)
         for step in range(1, recorded[1].size(1)):
-            traces = [_token_trace(translator, recorded, step, layer) for layer in layers]
-            yield sentence, step, traces
+            yield sentence, step, [_token_trace(translator, recorded, step, n) for n in layers]
 
 # %% ../../nbs/54_one_token.ipynb #2502d6ba
-def _at_step(table, layers=""):
-    "A chart of the rows of the selected sentence and step."
+_AT_STEP = "datum.step == min(chosen.step[0], datum.last)"
+
+def _of_sentence(table, layers=""):
+    "A chart of the rows of the selected sentence, each with the last step."
     import altair as alt
     chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence" + layers)
-    chart = chart.transform_joinaggregate(last="max(step)")
-    return chart.transform_filter("datum.step == min(chosen.step[0], datum.last)")
+    return chart.transform_joinaggregate(last="max(step)")
 
-def _tokens_panel(table, chosen, width):
-    "The translation as cells that can be clicked."
+def _tokens_panel(table, texts, layers, step, width):
+    "The translation as cells that can be clicked, and the parameters sentence and layer."
     import altair as alt
-    chart = alt.Chart(csv_data(table)).transform_filter("datum.sentence == sentence")
-    axis, scale = alt.Axis(labelAngle=0, ticks=False, domain=False), alt.Scale(paddingInner=.04)
-    chart = chart.transform_joinaggregate(last="max(step)")
-    chart = chart.encode(x=alt.X("step:O", title="step", axis=axis, scale=scale))
-    opacity = alt.condition("datum.step == min(chosen.step[0], datum.last)",
-                            alt.value(.55), alt.value(.12))
-    cells = chart.mark_rect(cursor="pointer", color=OKABE_ITO[1]).encode(opacity=opacity)
-    tokens = chart.mark_text(dy=-5, fontSize=13).encode(text="token:N")
-    numbers = chart.mark_text(dy=10).encode(text=alt.Text("probability:Q", format=".3f"))
-    layers = cells.add_params(chosen) + tokens + numbers
-    return layers.properties(width=width, height=40, title="Translation: click a token")
-
-def _controls(tokens, texts, layers, step):
-    "Parameters of a chart: sentence, layer and a step selected by a click."
-    import altair as alt
-    last = tokens.step[tokens.sentence == 0].max().item()
-    check_number("step", step, 1, last, whole=True)
+    check_number("step", step, 1, table.step[table.sentence == 0].max().item(), whole=True)
     select = alt.binding_select(options=[*range(len(texts))], labels=[*texts], name="Sentence: ")
     radio = alt.binding_radio(options=[*range(1, layers + 1)], name="Decoder layer: ")
     sentence = alt.param(name="sentence", value=0, bind=select)
     layer = alt.param(name="layer", value=layers, bind=radio)
     chosen = alt.selection_point(name="chosen", fields=["step"], value=[dict(step=step)],
                                  toggle=False, clear=False)
-    return sentence, layer, chosen
+    axis, scale = alt.Axis(labelAngle=0, ticks=False, domain=False), alt.Scale(paddingInner=.04)
+    x = alt.X("step:O", title="step", axis=axis, scale=scale)
+    chart = _of_sentence(table).encode(x=x)
+    opacity = alt.condition(_AT_STEP, alt.value(.55), alt.value(.12))
+    cells = chart.mark_rect(cursor="pointer", color=OKABE_ITO[1])
+    cells = cells.encode(opacity=opacity).add_params(chosen)
+    tokens = chart.mark_text(dy=-5, fontSize=13).encode(text="token:N")
+    numbers = chart.mark_text(dy=10).encode(text=alt.Text("probability:Q", format=".3f"))
+    size = dict(width=width, height=40, title="Translation: click a token")
+    return (cells + tokens + numbers).properties(**size), sentence, layer
 
 # %% ../../nbs/54_one_token.ipynb #3bd53446
-def _attention_lines(trace, name, tokens, formulas):
+def _lines(trace, name, **formulas):
+    "Lines of one row each, for stages of one sub-layer."
+    return {f"{s} = {formula}": trace[f"{name}.{s}"][None] for s, formula in formulas.items()}
+
+def _attention_lines(trace, name, tokens, before, after):
     "Lines of one attention; the tokens head the scores."
-    def line(stage, formula): return {f"{stage} = {formula}": trace[f"{name}.{stage}"][None]}
-    K = trace[f"{name}.query"].size(-1)
-    scores, mask = trace[f"{name}.scores"], trace[f"{name}.mask"]
-    lines = line("input", formulas["input"]) | line("query", "W_q(input)") | {"": tokens}
-    lines[f"scores = q k / √{K}"] = scores
-    if name == "self_attn": lines["masked"] = scores.masked_fill(~mask, -math.inf)
+    scores, K = trace[f"{name}.scores"], trace[f"{name}.query"].size(-1)
+    lines = _lines(trace, name, input=before, query="W_q(input)")
+    lines |= {"": tokens, f"scores = q k / √{K}": scores}
+    if name == "self_attn": lines["masked"] = scores.where(trace[f"{name}.mask"], -math.inf)
     lines["weights = softmax"] = trace[f"{name}.weights"]
-    lines |= line("context", "weights v") | line("sublayer_out", "W_o(context)")
-    return lines | line("output", formulas["output"])
+    ends = dict(context="weights v", sublayer_out="W_o(context)", output=after)
+    return lines | _lines(trace, name, **ends)
 
 def _groups(trace, names, norm_first):
     "Group -> title -> rows of numbers, or the tokens above the next lines."
-    formulas = dict(input="residual", output="LayerNorm(residual + sublayer_out)")
-    if norm_first: formulas = dict(input="LayerNorm(residual)", output="residual + sublayer_out")
-    def line(stage, formula): return {f"{stage} = {formula}": trace[f"feed_forward.{stage}"][None]}
+    frame = "residual", "LayerNorm(residual + sublayer_out)"
+    if norm_first: frame = "LayerNorm(residual)", "residual + sublayer_out"
     logits, ids = trace["logits"].topk(min(8, len(names)))
     return {
         "Previous token": {
@@ -187,11 +175,10 @@ def _groups(trace, names, norm_first):
             "position": (trace["embedded"] - trace["embedding"])[None],
             "embedded = sum": trace["embedded"][None]},
         "Masked self-attention": {"residual": trace["self_attn.residual"][None]}
-            | _attention_lines(trace, "self_attn", trace.target[:-1], formulas),
-        "Cross-attention": _attention_lines(trace, "src_attn", trace.source, formulas),
-        "Feed-forward network": line("input", formulas["input"])
-            | line("hidden", "relu(w_1(input))") | line("sublayer_out", "w_2(hidden)")
-            | line("output", formulas["output"]),
+            | _attention_lines(trace, "self_attn", trace.target[:-1], *frame),
+        "Cross-attention": _attention_lines(trace, "src_attn", trace.source, *frame),
+        "Feed-forward network": _lines(trace, "feed_forward", input=frame[0],
+            hidden="relu(w_1(input))", sublayer_out="w_2(hidden)", output=frame[1]),
         "Next token": {
             "final": trace["final"][None], "": [names[i] for i in ids.tolist()],
             "logits, largest": logits[None], "probability": trace["logp"][ids].exp()[None]}}
@@ -214,22 +201,21 @@ def _strip_rows(trace, names, norm_first):
         layer = 0 if group in ("Previous token", "Next token") else trace.layer + 1
         for title, value in stages.items():
             strip = dict(layer=layer, row=len(titles), across=0, share=0, decimals=0)
-            if isinstance(value, list):
-                strips.append(strip | dict(text=" ".join(value)))
-                titles.append("")
-                continue
-            text, decimals = _encode(value)
-            share = int(title.startswith(("weights", "probability")))
-            strips.append(strip | dict(across=value[0].numel(), share=share, decimals=decimals,
-                                       text=text))
+            if isinstance(value, list): strip["text"] = " ".join(value)
+            else:
+                share = int(title.startswith(("weights", "probability")))
+                strip |= dict(across=value[0].numel(), share=share)
+                strip["text"], strip["decimals"] = _encode(value)
+            strips.append(strip)
             titles += _line_titles(title, value)
     return strips, titles
 
 def _line_titles(title, value):
-    "One title per line of a stage."
+    "One title per line of a stage; none for tokens."
+    if isinstance(value, list): return [""]
     shape = f"{title} · " + " × ".join(map(str, value.shape[len(value) == 1:]))
     if len(value) == 1: return [shape]
-    return [f"{shape}, head 1", *(f"head {i}" for i in range(2, len(value) + 1))]
+    return [f"{shape}, head 1", *(f"head {i + 1}" for i in range(1, len(value)))]
 
 def _strip_tables(translator, texts):
     "DataFrames `steps` and `strips` of every token, and the titles for each sentence."
@@ -256,17 +242,15 @@ def _cells(strips):
         return f"indexof('{_DIGITS}', {part})"
     cells = strips.transform_filter("datum.across > 0")
     cells = cells.transform_calculate(at="sequence(length(datum.text) / 2)")
-    cells = cells.transform_flatten(["at"]).transform_calculate(
-        code=f"64 * {digit(0)} + {digit(1)} - 2048", number="datum.at % datum.across",
-        line="datum.row + floor(datum.at / datum.across)")
     first = "titles[sentence][datum.row]"
     title = (f"datum.line == datum.row ? {first} : "
              f"split({first}, ', ')[0] + ', ' + titles[sentence][datum.line]")
-    cells = cells.transform_calculate(
-        value="datum.code / pow(10, datum.decimals)", title=title,
-        left="datum.number / datum.across", right="(datum.number + 1) / datum.across")
     text = "format(datum.value, '.' + max(0, datum.decimals) + 'f')"
-    return cells.transform_calculate(
+    return cells.transform_flatten(["at"]).transform_calculate(
+        code=f"64 * {digit(0)} + {digit(1)} - 2048", number="datum.at % datum.across",
+        line="datum.row + floor(datum.at / datum.across)",
+        value="datum.code / pow(10, datum.decimals)", title=title,
+        left="datum.number / datum.across", right="(datum.number + 1) / datum.across",
         strength="min(1, datum.share ? datum.value : sqrt(abs(datum.value) / 20))",
         number_text=f"datum.code == 2047 ? '−∞' : {text}")
 
@@ -280,7 +264,8 @@ def _strips_panel(strips, titles):
     lines = alt.Scale(domain=[*range(len(titles[0]))], paddingInner=1 / 7)
     line = alt.Y("line:O", scale=lines, axis=axis, title=None)
     def across(name): return alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
-    strips = _at_step(strips, " && (datum.layer == 0 || datum.layer == layer)")
+    strips = _of_sentence(strips, " && (datum.layer == 0 || datum.layer == layer)")
+    strips = strips.transform_filter(_AT_STEP)
     cells, tokens = _cells(strips), strips.transform_filter("datum.across == 0")
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
             alt.Tooltip("number_text:N", title="value")]
@@ -291,11 +276,10 @@ def _strips_panel(strips, titles):
     place = dict(x=across("left"), x2="right", y=line, tooltip=tips)
     rects = cells.transform_filter(f"!({masked})").mark_rect(aria=False).encode(
         **place, color=sign, opacity=strength)
-    gray = cells.transform_filter(masked).mark_rect(aria=False, color="#888888", opacity=.25)
-    gray = gray.encode(**place)
-    middle = "(datum.left + datum.right) / 2"
+    gray = cells.transform_filter(masked).mark_rect(
+        aria=False, color="#888888", opacity=.25).encode(**place)
     wide = cells.transform_filter("datum.across <= 16 && windowSize()[0] > 0")
-    wide = wide.transform_calculate(middle=middle)
+    wide = wide.transform_calculate(middle="(datum.left + datum.right) / 2")
     place = dict(x=across("middle"), y=line, text="number_text:N", tooltip=tips)
     light = f"datum.strength > .6 && !({masked})"
     numbers = [wide.transform_filter(test).mark_text(fontSize=10, aria=False, **ink).encode(**place)
@@ -317,7 +301,6 @@ def stages_chart(
     "Draw every number between the previous token and the next one, for a selectable step."
     import altair as alt
     steps, strips, titles = _strip_tables(translator, texts)
-    sentence, layer, chosen = _controls(steps, texts, int(strips.layer.max()), step)
-    top = _tokens_panel(steps, chosen, 512)
+    top, *parameters = _tokens_panel(steps, texts, int(strips.layer.max()), step, 512)
     panels = alt.vconcat(top, _strips_panel(strips, titles))
-    return Figure(panels.add_params(sentence, layer, alt.param(name="titles", value=titles)))
+    return Figure(panels.add_params(*parameters, alt.param(name="titles", value=titles)))

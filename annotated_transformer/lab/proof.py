@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['case_counts', 'Cell', 'read_notebook', 'first_sentence', 'bound_names', 'borrowed_module', 'one_line',
-           'NotebookResult', 'check_notebook', 'run_cell', 'ChildProcess', 'start_child', 'in_processes', 'as_nobody',
+           'NotebookResult', 'check_notebook', 'run_cell', 'ChildProcess', 'in_processes', 'as_nobody',
            'check_in_processes', 'mutate', 'install_mutant', 'check_mutant', 'with_fault', 'notebooks_of', 'try_cases',
            'import_common', 'proof']
 
@@ -34,7 +34,7 @@ from types import ModuleType
 
 from fastcore.script import call_parse
 
-from ..checks import short_repr
+from ..checks import short_repr, short_text
 from ..inference.commands import positionals
 
 # %% ../../nbs/98_proof.ipynb #7ccb8544
@@ -46,18 +46,14 @@ class Cell:
     heading:str    # Last heading before it
     claim:str      # First sentence of the last paragraph before it
 
-    @property
-    def directives(self)->list[str]: # Such as "exports", "default_exp masks", "eval: false"
-        "nbdev directives of the cell."
-        lines = self.source.splitlines()
-        lines = takewhile(lambda line: line.startswith("#|") or not line.strip(), lines)
-        return [line.removeprefix("#|").strip() for line in lines if line.strip()]
-
     def directive(self,
-        pattern:str, # Regular expression for the start of a directive
+        pattern:str, # Regular expression for the start of a directive, such as "eval: false"
     )->re.Match|None: # None: there is no such directive
-        "Return the first matching directive."
-        return next(filter(None, (re.match(pattern, d) for d in self.directives)), None)
+        "Return the first matching nbdev directive."
+        def above_code(line): return line.startswith("#|") or not line.strip()
+        lines = takewhile(above_code, self.source.splitlines())
+        found = (re.match(pattern, line.removeprefix("#|").strip()) for line in lines)
+        return next(filter(None, found), None)
 
 # %% ../../nbs/98_proof.ipynb #d58d5435
 def read_notebook(
@@ -106,8 +102,7 @@ def borrowed_module(module):
         else: sys.modules[module.__name__] = known
 
 def one_line(e):
-    text = " ".join(f"{type(e).__name__}: {e}".split()).removesuffix(":")
-    return text if len(text) <= 200 else text[:197] + "..."
+    return short_text(" ".join(f"{type(e).__name__}: {e}".split()).removesuffix(":"))
 
 # %% ../../nbs/98_proof.ipynb #4ef29471
 @dataclass(frozen=True)
@@ -170,15 +165,12 @@ class ChildProcess:
     def __init__(self, number, work, limit):
         self.number, self.received, self.deadline = number, [], monotonic() + limit
         self.pipe, there = Pipe(duplex=False)
-        self.process = get_context("fork").Process(target=start_child, args=(work, there))
+        def start():
+            os.setsid() # its own process group, so that its children can be killed with it
+            Context().run(work, there.send) # an empty context
+        self.process = get_context("fork").Process(target=start)
         self.process.start()
         there.close()
-
-    def receive(self)->bool: # False: the process has ended
-        "Receive one value."
-        try: self.received.append(self.pipe.recv())
-        except EOFError: return False
-        return True
 
     def end(self, patience=10):
         "Wait for a moment, then kill the process and its children."
@@ -188,10 +180,6 @@ class ChildProcess:
         self.process.kill()
         self.process.join()
         self.pipe.close()
-
-def start_child(work, there):
-    os.setsid() # its own process group, so that its children can be killed with it
-    Context().run(work, there.send) # an empty context
 
 # %% ../../nbs/98_proof.ipynb #4aad03ce
 def in_processes(
@@ -204,12 +192,15 @@ def in_processes(
     waiting, running = enumerate(works), {}
     try:
         while True:
+            over = []
             while len(running) < max(1, workers) and (next_one := next(waiting, None)):
                 child = ChildProcess(*next_one, limit)
                 running[child.pipe] = child
             if not running: return
-            ready = wait(running, max(0, min(c.deadline for c in running.values()) - monotonic()))
-            over = [running[pipe] for pipe in ready if not running[pipe].receive()]
+            soon = min(c.deadline for c in running.values()) - monotonic()
+            for pipe in wait(running, max(0, soon)):
+                try: running[pipe].received.append(pipe.recv())
+                except EOFError: over.append(running[pipe])
             late = [c for c in running.values() if c.deadline <= monotonic() and c not in over]
             for child in over + late:
                 running.pop(child.pipe).end(0 if child in late else 10)
@@ -254,8 +245,7 @@ def check_in_processes(
         except (Exception, SystemExit) as e:
             return send(dict(error=one_line(e), trace=traceback.format_exc()))
         def on_cell(cell): send(dict(cell=asdict(cell)))
-        result = check_notebook(path, package, until, without, on_cell)
-        send(asdict(result))
+        send(asdict(check_notebook(path, package, until, without, on_cell)))
     works = [partial(work, path) for path in notebooks]
     for number, sent, late in in_processes(works, limit, workers):
         last = dict(notebook=Path(notebooks[number]).stem) | (sent[-1] if sent else {})
@@ -345,9 +335,8 @@ def notebooks_of(
     own = [path for path, (name, _) in paths.items() if name == module]
     if not own: raise ValueError(f"no notebook in {nbs} exports module={short_repr(module)}.")
     uses = re.compile(rf"\b{package}\.{module}\b|\bfrom {package} import .*\b{module}\b")
-    def imports(cells): return any(uses.search(c.source) for c in cells)
-    others = [path for path, (_, cells) in paths.items() if imports(cells)]
-    return own + [path for path in others if path not in own]
+    return own + [path for path, (name, cells) in paths.items()
+                  if name != module and any(uses.search(c.source) for c in cells)]
 
 # %% ../../nbs/98_proof.ipynb #f0a45b80
 case_counts = dict(tried=0, failed=0)
@@ -384,7 +373,7 @@ def proof(
     "Run the tests of notebooks against the package."
     paths = [notebooks] if isinstance(notebooks, str) else notebooks
     if not paths and module: paths = notebooks_of(module, nbs, package)
-    if not paths: paths = sorted(Path(nbs).glob("*.ipynb"))
+    paths = paths or sorted(Path(nbs).glob("*.ipynb"))
     if not paths: raise SystemExit(f"There are no notebooks in {nbs}.")
     import_common()
     failed = 0

@@ -50,11 +50,10 @@ class Exercise:
         "Edit the source, execute it in the namespace of its module and return the object."
         source = "\n".join(textwrap.dedent(getsource(s)) for s in self.sources)
         name, reference = self.reference.__name__, inspect.unwrap(self.reference)
-        for *edits, message in self.mistakes:
-            for old, new in zip(edits[::2], edits[1::2]):
-                if message not in messages: continue
-                if old not in source: raise ValueError(f"{old!r} is not in the source of {name}")
-                source = source.replace(old, new)
+        chosen = [edits for *edits, message in self.mistakes if message in messages]
+        for old, new in (pair for edits in chosen for pair in zip(edits[::2], edits[1::2])):
+            if old not in source: raise ValueError(f"{old!r} is not in the source of {name}")
+            source = source.replace(old, new)
         function = reference.__init__ if isinstance(reference, type) else reference
         space = dict(function.__globals__)
         exec(source, space)
@@ -206,9 +205,9 @@ def hint(
     check_choice("name", name, EXERCISES)
     check_number("n", n, whole=True)
     hints = EXERCISES[name].hints
-    if n > len(hints): return PlainText("No more hints: see the solutions.")
-    if n: return PlainText(hints[n - 1])
-    return PlainText(f'{len(hints)} hints: hint("{name}", 1) shows the first.')
+    number = f'{len(hints)} hints: hint("{name}", 1) shows the first.'
+    texts = [number, *hints, "No more hints: see the solutions."]
+    return PlainText(texts[min(n, len(hints) + 1)])
 
 def progress(
     attempts:Mapping, # Attempts by name: `globals()` of a notebook
