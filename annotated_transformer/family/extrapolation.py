@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SCHEMES', 'Objective', 'train_stack', 'tied_places', 'rate_groups', 'store_stack', 'character_rows',
-           'next_token_loss', 'for_each_scheme', 'add_to_record', 'pocket_rows', 'sentence_batches', 'forced_losses',
-           'sentence_loss', 'alignment_counts', 'alignment_error_rate', 'copy_rows', 'copy_loss', 'recall_rows',
-           'recall_row', 'recall_loss', 'recall_accuracy']
+           'for_each_scheme', 'add_to_record', 'pocket_rows', 'sentence_batches', 'forced_losses', 'sentence_loss',
+           'alignment_counts', 'alignment_error_rate', 'copy_rows', 'copy_loss', 'recall_rows', 'recall_row',
+           'recall_loss', 'recall_accuracy']
 
 # %% ../../nbs/62_extrapolation.ipynb #01449d76
 import copy
@@ -31,6 +31,7 @@ from annotated_transformer.transformer import (
 
 from ..data.batching import pad_rows
 from ..train.hardware import hardware
+from .shapes import random_rows, warmup_decay
 
 # %% ../../nbs/62_extrapolation.ipynb #b2ea46bc
 class Objective(nn.Module):
@@ -59,8 +60,7 @@ def train_stack(
     places = tied_places(base)
     optimizer = torch.optim.AdamW(rate_groups(weights, lr, factors), lr, (.9, .98),
                                   weight_decay=.01)
-    def factor(n): return min(1, (n + 1) / warmup) * max(.02, 1 - n / updates)
-    schedule, losses = torch.optim.lr_scheduler.LambdaLR(optimizer, factor), []
+    schedule, losses = warmup_decay(optimizer, updates, warmup), []
     def one(weights, buffers, *data):
         weights = {place: weights[name] for place, name in places.items()}
         return functional_call(base, (weights, buffers), data, tie_weights=False)
@@ -108,16 +108,7 @@ def character_rows(
 ):                   # -> iterator over `(models, rows, T + 1)`
     "Draw random places of a text, as `train_characters` does."
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
-    while True:
-        start = [torch.randint(len(ids) - length - 1, (rows, 1), generator=rng) for rng in rngs]
-        yield ids[torch.stack(start) + torch.arange(length + 1)],
-
-def next_token_loss(
-    model:nn.Module, # A `LanguageModel`
-    x:Tensor,        # Ids `(B, T + 1)`
-)->Tensor:           # Mean loss in nats
-    "Loss of every next token."
-    return F.cross_entropy(model.next_logits(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten())
+    while True: yield torch.stack([random_rows(ids, rng, length, rows) for rng in rngs]),
 
 # %% ../../nbs/62_extrapolation.ipynb #6349e1ff
 SCHEMES = ("sinusoidal", "rotary", "alibi", "transformer-xl", "shaw", "t5", "none", "learned",

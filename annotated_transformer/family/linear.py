@@ -10,13 +10,14 @@ __all__ = ['FEATURES', 'with_ones', 'divide', 'linear_attention', 'elu_features'
 
 # %% ../../nbs/64_linear.ipynb #5fd4518a
 import math
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..transformer import MultiHeadedAttention, attention, recorders
-from .shapes import LanguageModel
+from .shapes import LanguageModel, layer_with_result
 
 # %% ../../nbs/64_linear.ipynb #0ed9d684
 def with_ones(
@@ -138,11 +139,9 @@ def run_with_state(
         raise ValueError(f"the model has {name}, but a state needs the position scheme 'none'")
     x, new = model.tgt_embed(ids), []
     for n, layer in enumerate(model.decoder.layers):
-        def read(x, attn=layer.self_attn, state=states[n] if states else None):
-            out, after = attn.step(x, state)
-            new.append(after)
-            return out
-        x = layer.sublayer[1](layer.sublayer[0](x, read), layer.feed_forward)
+        read = partial(layer.self_attn.step, state=states[n] if states else None)
+        x, after = layer_with_result(layer, x, read)
+        new.append(after)
     return model.generator.logits(model.decoder.norm(x)), new
 
 # %% ../../nbs/64_linear.ipynb #6a8a972c

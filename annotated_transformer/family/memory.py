@@ -9,13 +9,14 @@ __all__ = ['segment_mask', 'layer_with_memory', 'no_memory', 'run_segment', 'Com
 
 # %% ../../nbs/66_memory.ipynb #e3de3488
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..transformer import MultiHeadedAttention, attention, subsequent_mask
-from .shapes import LanguageModel
+from .shapes import LanguageModel, layer_with_result
 
 # %% ../../nbs/66_memory.ipynb #c3353fa9
 def segment_mask(
@@ -29,12 +30,11 @@ def segment_mask(
 def layer_with_memory(
     layer:nn.Module, # A `CausalLayer`
     x:Tensor,        # Segment `(B, T, D)`
-    past:Tensor,     # Memory: inputs of the layer at earlier positions `(B, M, D)`
+    seen:Tensor,     # Inputs of the layer: memory, then the segment `(B, M + T, D)`
 )->Tensor:           # `(B, T, D)`
     "Queries from the segment, keys and values from memory and segment."
-    seen = torch.cat([past, x], 1)
     keys = layer.sublayer[0].norm(seen) if layer.norm_first else seen
-    mask = segment_mask(x.size(1), past.size(1), x.device)
+    mask = segment_mask(x.size(1), seen.size(1) - x.size(1), x.device)
     x = layer.sublayer[0](x, lambda x: layer.self_attn(x, keys, keys, mask))
     return layer.sublayer[1](x, layer.feed_forward)
 
@@ -58,7 +58,7 @@ def run_segment(
     for layer, past in zip(model.decoder.layers, memory):
         seen = torch.cat([past, x], 1)
         new.append(seen[:, max(0, seen.size(1) - keep):])
-        x = layer_with_memory(layer, x, past)
+        x = layer_with_memory(layer, x, seen)
     if detach: new = [part.detach() for part in new]
     return model.generator.logits(model.decoder.norm(x)), new
 
@@ -103,7 +103,7 @@ def run_compressive(
         if leave: moved.append((layer, x.detach(), old, small))
         longer = torch.cat([long, small.detach()], 1)
         new.append((kept, longer[:, max(0, longer.size(1) - sizes[1]):]))
-        x = layer_with_memory(layer, x, torch.cat([long, short], 1))
+        x = layer_with_memory(layer, x, torch.cat([long, short, x], 1))
     return model.generator.logits(model.decoder.norm(x)), new, moved
 
 # %% ../../nbs/66_memory.ipynb #5be37b87
@@ -230,16 +230,10 @@ def run_with_store(
     "Run one segment; one layer also reads the store."
     x, mask, new = model.tgt_embed(ids), subsequent_mask(ids.size(1), ids.device), store
     for layer in model.decoder.layers:
-        attn = layer.self_attn
-        if not isinstance(attn, MemorizingAttention):
-            x = layer(x, None, None, mask)
-            continue
-        pre, found = layer.sublayer[0], []
-        def both(y, attn=attn, found=found):
-            out, kept = attn.with_store(y, store)
-            found.append(kept)
-            return out
-        x, new = layer.sublayer[1](pre(x, both), layer.feed_forward), found[0]
+        if isinstance(layer.self_attn, MemorizingAttention):
+            read = partial(layer.self_attn.with_store, store=store)
+            x, new = layer_with_result(layer, x, read)
+        else: x = layer(x, None, None, mask)
     return model.generator.logits(model.decoder.norm(x)), new
 
 # %% ../../nbs/66_memory.ipynb #2e5ac8ae
