@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..checks import check_number, require, short_repr
 from .batching import TokenBatches, token_batches
-from .text import file_hash
+from .text import file_hash, json_hash
 
 # %% ../../nbs/25_shards.ipynb #3467273d
 def pack_columns(
@@ -72,7 +72,6 @@ def write_shard(
                 ntokens=len(sides[1][0]) + len(longest), counts=[*counts])
 
 # %% ../../nbs/25_shards.ipynb #e39569b4
-def _facts_hash(data): return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 def _file(folder, n): return Path(folder)/f"shard-{n:05}.arrow"
 
 def read_note(
@@ -85,7 +84,7 @@ def read_note(
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
         facts = note["store"]
-        if note["sha256"] != _facts_hash(facts): raise ValueError
+        if note["sha256"] != json_hash(facts): raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ValueError(f"{path} is damaged: {fix}") from None
     version = facts.get("format") if isinstance(facts, dict) else None
@@ -186,7 +185,7 @@ def _write_store(pairs, folder, about, shard, progress):
         facts = dict(format=1, about=about, shard=shard, pairs=size,
                      ntokens=sum(found["ntokens"] for found in shards), shards=shards)
         with _writing(folder):
-            (new/"pairs.json").write_text(json.dumps(dict(sha256=_facts_hash(facts), store=facts)))
+            (new/"pairs.json").write_text(json.dumps(dict(sha256=json_hash(facts), store=facts)))
             _flush(new/"pairs.json")
             if folder.exists(): folder.rmdir()  # an empty folder
             os.replace(new, folder)

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_MARKS', 'MAX_WORD', 'MAX_FILE', 'MAX_LINE', 'clean_text', 'is_empty',
            'clean_prefix', 'check_strings', 'check_row', 'spacy_tokenizer', 'word_splitter', 'keep_spaces',
-           'detokenize', 'Vocab', 'build_vocab_from_iterator', 'as_vocab', 'TextTokenizer', 'vocabulary_digest',
-           'read_tokenizer', 'WordTokenizer', 'ngrams', 'decode_lines', 'read_lines', 'file_hash', 'languages']
+           'detokenize', 'Vocab', 'build_vocab_from_iterator', 'as_vocab', 'TextTokenizer', 'json_hash',
+           'vocabulary_digest', 'read_tokenizer', 'WordTokenizer', 'ngrams', 'decode_lines', 'read_lines', 'file_hash',
+           'languages']
 
 # %% ../../nbs/20_text.ipynb #86e0cfa7
 import bz2
@@ -292,20 +293,22 @@ class TextTokenizer:
         if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(path.name + ".part")
-        file = dict(kind=self.kind, sha256=_digest(data), data=data)
+        file = dict(kind=self.kind, sha256=json_hash(data), data=data)
         part.write_text(json.dumps(file) + "\n", encoding="utf-8")
         os.replace(part, path)
 
 # %% ../../nbs/20_text.ipynb #22f0cb58
 MAX_FILE = 20_000_000 # bytes of a tokenizer file
 
-def _digest(data): return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+def json_hash(data)->str: # 64 hexadecimal digits
+    "Return the sha256 of data as JSON with sorted keys."
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 def vocabulary_digest(
     *tokenizers:TextTokenizer, # Tokenizers of source and target; a joint one counts once
 )->str:                        # 64 hexadecimal digits
     "Hash of all pieces and their ids."
-    return _digest([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
+    return json_hash([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
 
 def read_tokenizer(
     path:str|os.PathLike, # File made by `save`
@@ -319,7 +322,7 @@ def read_tokenizer(
     try:
         file = json.loads(content)
         kind, data, digest = file["kind"], file["data"], file["sha256"]
-        if digest != _digest(data):
+        if digest != json_hash(data):
             raise ValueError(f"{path} is damaged: its checksum does not match.")
         if kind in kinds: return kinds[kind](**data)
     except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError):
