@@ -188,9 +188,16 @@ def holds_its_epoch(folder):
 # %% ../../nbs/33_runs.ipynb #a236024e
 class Run:
     "The state of a training between two updates, and its checkpoints."
-    def __init__(self, model:nn.Module, optimizer:torch.optim.Optimizer|None,
-                 config:TrainingConfig, train:TokenBatches, out=None, context=ProcessContext(),
-                 fingerprint=None, valid:TokenBatches|None=None):
+    def __init__(self,
+        model:nn.Module,         # Model on its device
+        optimizer:torch.optim.Optimizer|None, # Its optimizer; None: the run is only read
+        config:TrainingConfig,   # Hyper-parameters of the training
+        train:TokenBatches,      # Training pairs
+        out=None,                # Folder of log.csv and checkpoints; None: nothing is saved
+        context:ProcessContext=ProcessContext(), # Processes; the first one saves
+        fingerprint:dict|None=None, # Further settings that must stay equal
+        valid:TokenBatches|None=None, # Validation pairs
+    ):
         self.model, self.optimizer, self.config = model, optimizer, config
         self.out = None if out is None else Path(out)
         self.context, self.worker = context, Worker(model, optimizer, context)
