@@ -17,11 +17,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from annotated_transformer.inference.decoding import (
+    check_end,
+    check_source,
+    decoding_models,
+    replay_recorded,
+    top_n,
+)
+
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
 from ..data.text import ngrams
 from ..engine.program import IncrementalDecoder
-from .decoding import check_end, check_source, decoding_models, replay_recorded, top_n
 
 # %% ../../nbs/41_beam.ipynb #9047bbb2
 def length_normalizer(

@@ -21,6 +21,20 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from annotated_transformer.inference.commands import (
+    hide_progress_bars,
+    load_models,
+    named_command,
+    user_path,
+)
+from annotated_transformer.inference.evaluation import (
+    CLEAN,
+    Scores,
+    choose_tokenizer,
+    matched_texts,
+    paired_bootstrap,
+    score,
+)
 from annotated_transformer.train.command_line import (
     check_ranking,
     check_record,
@@ -36,9 +50,7 @@ from ..data.text import PAD, UNK, clean_text, languages
 from ..train.checkpoints import to_strict_json
 from ..train.recipes import check_pairs
 from ..transformer import Batch
-from .commands import hide_progress_bars, load_models, named_command, user_path
 from .decoding import max_positions, score_targets
-from .evaluation import CLEAN, Scores, choose_tokenizer, matched_texts, paired_bootstrap, score
 from .translator import Translator, check_single
 
 # %% ../../nbs/46_metrics.ipynb #3baee3b1

@@ -18,6 +18,12 @@ import torch
 from fastcore.basics import patch
 from torch import nn
 
+from annotated_transformer.inference.beam import (
+    beam_search,
+    mbr_rerank,
+    merge_texts,
+    search_options,
+)
 from annotated_transformer.inference.decoding import (
     SamplingOptions,
     check_encoder,
@@ -25,6 +31,18 @@ from annotated_transformer.inference.decoding import (
     max_positions,
     sample_decode,
     score_targets,
+)
+from annotated_transformer.inference.model_folder import (
+    check_positions,
+    load_lexicon,
+    load_model_folder,
+    save_model_folder,
+)
+from annotated_transformer.train.recipes import (
+    check_pairs,
+    stored_batches,
+    train_tokenizers,
+    training_batches,
 )
 
 from ..checks import check_choice, check_known, check_number, short_repr
@@ -39,13 +57,10 @@ from ..engine.parallel import check_num_workers, worker_pool
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
-from ..train.recipes import check_pairs, stored_batches, train_tokenizers, training_batches
 from ..train.runs import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
-from .beam import beam_search, mbr_rerank, merge_texts, search_options
 from .evaluation import Scores, score as score_outputs
-from .model_folder import check_positions, load_lexicon, load_model_folder, save_model_folder
 from .shortlist import learn_shortlist, with_shortlist
 
 # %% ../../nbs/43_translator.ipynb #5459deb5
