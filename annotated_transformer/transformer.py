@@ -74,7 +74,7 @@ class MultiHeadedAttention(nn.Module):
         mask:Tensor|None=None, # `(B, 1, S)` or `(B, T, S)`
     )->Tensor:                 # `(B, T, D)`
         "Project, attend in every head, concatenate, project."
-        q, k, v = self.heads(self.W_q(query), self.W_k(key), self.W_v(value))  # (B, h, T or S, K)
+        q, k, v = self.heads(self.W_q(query), self.W_k(key), self.W_v(value))  # (B, h, T|S, K|d_v)
         x = self.attend(q, k, v, mask)                                         # (B, h, T, d_v)
         return self.W_o(x.transpose(1, 2).flatten(-2))                         # (B, T, D)
 
@@ -437,8 +437,8 @@ def tie_embeddings(
 
 # %% ../nbs/01_transformer.ipynb #1f3ae062
 def make_model(
-    src_vocab:int,           # Number of source tokens
-    tgt_vocab:int,           # Number of target tokens
+    src_vocab:int,           # Size of the source vocabulary
+    tgt_vocab:int,           # Size of the target vocabulary
     N:int=6,                 # Number of layers in each stack
     d_model:int=512,         # Width D
     d_ff:int=2048,           # Inner width F of the feed-forward networks
@@ -450,7 +450,7 @@ def make_model(
     positions:str="sinusoidal", # Position scheme, a key of `POSITIONS`
     d_k:int|None=None,       # Query and key width per head; None: D / h
     d_v:int|None=None,       # Value width per head; None: d_k
-    bias:bool=True,          # Biases in the projections
+    bias:bool=True,          # Biases in all linear layers
     attention_dropout:float|None=None,  # Dropout on the attention weights; None: `dropout`
     activation_dropout:float|None=None, # Dropout inside the feed-forward networks; None: `dropout`
     N_decoder:int|None=None, # Number of decoder layers; None: N
@@ -555,13 +555,13 @@ class TrainState:
     tokens:int = 0     # Target tokens without padding
 
 class DummyOptimizer:
-    "Optimizer that changes nothing, for evaluation."
+    "Optimizer that changes nothing: an argument for evaluation, which never calls it."
     def __init__(self): self.param_groups = [{"lr": 0.}]
     def step(self): "Do nothing."
     def zero_grad(self, set_to_none=True): "Do nothing."
 
 class DummyScheduler:
-    "Scheduler that changes nothing, for evaluation."
+    "Scheduler that changes nothing: for a constant learning rate, and for evaluation."
     def step(self): "Do nothing."
 
 def run_epoch(
