@@ -45,11 +45,10 @@ def pack_weights(weights):
 
 # %% ../../nbs/18_program.ipynb #c15d65ac
 def bucket_size(
-    n:int,   # Sentences
-    k:int=1, # Rows of each
-)->int:      # At least n; from 16 on at most an eighth more
-    "Round up so that there are few sizes, and at least four rows."
-    n = max(n, -(-4 // k))
+    n:int, # Sentences
+)->int:    # At least n and 1; from 16 on at most an eighth more
+    "Round up so that there are few sizes."
+    n = max(n, 1)
     step = max(2, 1 << n.bit_length() >> 4) if n > 2 else 1
     return -(-n // step) * step
 
@@ -330,7 +329,7 @@ class ProgramStep:
 
     def move(self):
         "Drop the sentences that have ended, if a smaller bucket size is enough."
-        size, slots = bucket_size(len(self.place), self.slots.k), self.slots
+        size, slots = bucket_size(len(self.place)), self.slots
         if size < self.size:
             places, tensor = self.place.tolist(), self.place.new_tensor
             free = sorted({*range(size)} - {*places})
