@@ -41,11 +41,11 @@ def image_2d(columns, radius):
     return allowed
 
 def strided(step):
-    "The nearest keys and every `step`-th key (1904.10509, §4.2)."
+    "The nearest keys and every `step`-th key (1904.10509, §4.3)."
     return lambda i, j: ((i - j).abs() < step) | ((i - j) % step == 0)
 
 def fixed(step, summary=1):
-    "The query's block, and the last `summary` keys of every block (1904.10509, §4.2)."
+    "The query's block, and the last `summary` keys of every block (1904.10509, §4.3)."
     return lambda i, j: (i // step == j // step) | (j % step >= step - summary)
 
 def blockwise(size, order):
@@ -162,13 +162,16 @@ def cached_plan(pattern, is_causal, n, block, device):
         return plan(causal(pattern) if is_causal else pattern, n, block, device)
 
 class SparseAttention(MultiHeadedAttention):
-    "Self-attention with a pattern; without one, a window of 16."
+    "Self-attention with a pattern, or a list for equal shares of the heads; default: window 16."
     def __init__(self, h, d_model, *args, pattern=None, block=16):
         super().__init__(h, d_model, *args)
-        self.pattern, self.block = pattern or window(16), block
+        pattern = pattern or window(16)
+        self.patterns, self.block = [pattern] if callable(pattern) else [*pattern], block
+        if h % len(self.patterns):
+            raise ValueError(f"h={h} is not divisible by the {len(self.patterns)} patterns")
 
     def attend(self, q, k, v, mask):
-        "The planned pairs if the mask is padding, causal or both; else the pattern as a mask."
+        "The planned pairs if the mask is padding, causal or both; else the patterns as a mask."
         T, S = q.size(2), k.size(2)
         mask = None if mask is None else mask.bool()
         is_causal = mask is not None and mask.size(-2) > 1
@@ -176,10 +179,14 @@ class SparseAttention(MultiHeadedAttention):
         planned = T == S > 2 * self.block and self not in recorders.get()
         if planned and is_causal:
             planned = torch.equal(mask, keep[:, None] & subsequent_mask(T, q.device))
+        share = self.h // len(self.patterns)                                # heads per pattern
         if planned:
-            groups = cached_plan(self.pattern, is_causal, T, self.block, q.device)
-            dropout = self.dropout.p if self.training else 0.
-            return sparse_attention(q, k, v, groups, keep, dropout)
+            dropout, found = self.dropout.p if self.training else 0., []
+            for pattern, *qkv in zip(self.patterns, *(x.split(share, 1) for x in (q, k, v))):
+                groups = cached_plan(pattern, is_causal, T, self.block, q.device)
+                found.append(sparse_attention(*qkv, groups, keep, dropout))
+            return torch.cat(found, 1)
         j = torch.arange(S, device=q.device)
-        allowed = self.pattern(j[S - T:, None], j[None])[None]              # (1, T, S)
-        return super().attend(q, k, v, allowed if mask is None else mask & allowed)
+        allowed = [pattern(j[S - T:, None], j[None]).expand(T, S) for pattern in self.patterns]
+        allowed = torch.stack(allowed).repeat_interleave(share, 0)[None]    # (1, h, T, S)
+        return super().attend(q, k, v, allowed if mask is None else mask[:, None] & allowed)
