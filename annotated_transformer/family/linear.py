@@ -160,7 +160,7 @@ def fourier_features(
     W:Tensor,           # Random vectors `(m, K)`
     rescale:bool=False, # Leave out the factor of each row, which cancels in queries
 )->Tensor:              # `(..., 2m)`
-    "Sines and cosines whose products have the mean exp(x · y) (2103.02143, §2.2)."
+    "Sines and cosines whose products have the mean exp(x · y) (2103.02143, §3.1)."
     angle = x @ W.transpose(-2, -1)
     waves = torch.cat([angle.sin(), angle.cos()], -1) / math.sqrt(W.size(-2))
     return waves if rescale else waves * (x.square().sum(-1, keepdim=True) / 2).exp()
