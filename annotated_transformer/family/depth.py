@@ -56,7 +56,7 @@ def shallow_copy(module):
 def share_layers(
     stack:nn.Module,   # An `Encoder` or `Decoder`, changed in place
     steps:int,         # Number of steps T
-    signal:bool=True,  # Add the number of the step
+    signal:bool=True,  # Add the sinusoid of the step
 )->nn.Module:          # The same stack
     "Apply the first layer in every step (1807.03819, §2.1)."
     check_number("steps", steps, 1, whole=True)
@@ -152,7 +152,7 @@ class LossWithCost:
     def __call__(self, out, y, norm):
         "Return the first loss, and the sum to differentiate."
         total, node = self.loss(out[0], y, norm)
-        share = int((y != self.pad).sum()) / max(norm, 1) # of this batch in the update
+        share = int((y != self.pad).sum()) / max(norm, 1) # part of the update's tokens
         return total, node + self.weight * share * out[1]
 
 # %% ../../nbs/67_depth.ipynb #63d2e537
@@ -200,7 +200,7 @@ def clamp_spans(
     model:nn.Module, # Contains `AdaptiveSpanAttention`
     optimizer:torch.optim.Optimizer, # Changes the model
 )->None:
-    "After every update, put the spans back into their range."
+    "Clamp the spans to their range after every update."
     def clamp(*_):
         with torch.no_grad():
             for m in span_modules(model): m.z.clamp_(0, 1)
@@ -231,7 +231,7 @@ def mean_loss(loss, states, y, norm):
     return nodes[-1][0], sum(node for _, node in nodes) / len(nodes)
 
 class EarlyExitStep(CachedStep):
-    "Decoding step in which each token leaves at a layer whose prediction is clear."
+    "Decoding step in which each token leaves after the first layer with a clear prediction."
     def __init__(self,
         model:nn.Module,    # An `EncoderDecoder` in evaluation mode
         src:Tensor,         # Source ids `(B, S)`

@@ -24,7 +24,7 @@ def hash_buckets(
     x:Tensor,         # Vectors `(..., n, K)`
     rotations:Tensor, # Random matrices `(rounds, K, buckets / 2)`
 )->Tensor:            # Bucket of each vector in each round `(rounds, ..., n)`
-    "Place of the largest entry of xR and -xR (2001.04451, §2)."
+    "Index of the largest entry of [xR, -xR] (2001.04451, §2)."
     y = torch.stack([x @ R for R in rotations])                       # (rounds, ..., n, b/2)
     return torch.cat([y, -y], -1).argmax(-1)
 
@@ -105,14 +105,14 @@ def shared_attention(
     v:Tensor,    # Values `(B, h, n, d_v)`
     mask:Tensor, # `(B, h, n, n)`
 )->Tensor:       # `(B, h, n, d_v)`
-    "Dense attention with shared queries and keys; the own position is the last resort."
+    "Dense attention with shared queries and keys; to itself only if no other key is visible."
     scores = q @ F.normalize(q, dim=-1).transpose(-2, -1) / math.sqrt(q.size(-1))
     scores = scores.masked_fill(torch.eye(q.size(2), dtype=torch.bool, device=q.device), -1e5)
     return scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num() @ v
 
 # %% ../../nbs/65_hashing.ipynb #cffba383
 class SharedAttention(MultiHeadedAttention):
-    "Base of self-attention whose keys are the queries, and which chooses pairs by all positions."
+    "Base of self-attention with keys equal to queries and pairs that depend on all positions."
     def __init__(self, *args):
         super().__init__(*args)
         self.W_k = self.W_q
@@ -209,8 +209,8 @@ class ReversibleDecoder(nn.Module):
         memory:Tensor|None=None,   # Not used
         src_mask:Tensor|None=None, # Not used
         tgt_mask:Tensor|None=None, # Causal mask `(B, T, T)`
-    )->Tensor:                     # Mean of both halves after the norm `(B, T, D)`
-        "Run both halves, each of width D, through all blocks."
+    )->Tensor:                     # Norm of the mean of both parts `(B, T, D)`
+        "Run both parts, each of width D, through all blocks."
         y1, y2 = ReversibleFunction.apply(x, x, self.blocks(tgt_mask), *self.layers.parameters())
         return self.norm((y1 + y2) / 2)
 

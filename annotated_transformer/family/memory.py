@@ -32,7 +32,7 @@ def layer_with_memory(
     x:Tensor,        # Segment `(B, T, D)`
     seen:Tensor,     # Inputs of the layer: memory, then the segment `(B, M + T, D)`
 )->Tensor:           # `(B, T, D)`
-    "Queries from the segment, keys and values from memory and segment."
+    "Apply a layer: queries from the segment, keys and values from memory and segment."
     keys = layer.sublayer[0].norm(seen) if layer.norm_first else seen
     mask = segment_mask(x.size(1), seen.size(1) - x.size(1), x.device)
     x = layer.sublayer[0](x, lambda x: layer.self_attn(x, keys, keys, mask))
@@ -42,7 +42,7 @@ def no_memory(
     model:LanguageModel, # Gives the number of layers and the width
     B:int,               # Batch size
 )->list[Tensor]:         # One empty memory `(B, 0, D)` per layer
-    "Memory before the first segment."
+    "Return the empty memory of the first segment."
     weight = model.generator.proj.weight
     return [weight.new_zeros(B, 0, weight.size(1)) for _ in model.decoder.layers]
 
@@ -140,7 +140,7 @@ def hidden_states(
     model:LanguageModel, # In evaluation mode
     ids:Tensor,          # Ids `(B, T + 1)`
 )->tuple[Tensor, Tensor]: # States `(B · T, D)` and the tokens that follow `(B · T,)`
-    "Pairs for a store."
+    "Return the pairs for a store."
     x = ids[:, :-1]
     states = model(x[:, :0], x, None, subsequent_mask(x.size(1), x.device))
     return states.flatten(0, 1), ids[:, 1:].flatten()
@@ -215,7 +215,7 @@ def add_store(
     n:int=-1,            # Layer that gets the store
     top:int=16,          # Keys that each query takes from the store
 )->LanguageModel:        # The same model
-    "Give one layer `MemorizingAttention` with the weights it has."
+    "Replace the self-attention of one layer by `MemorizingAttention` with the same weights."
     old = model.decoder.layers[n].self_attn
     new = MemorizingAttention(old.h, old.d_model, old.dropout.p, top=top)
     new.load_state_dict(old.state_dict(), strict=False)
