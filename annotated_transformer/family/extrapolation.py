@@ -106,7 +106,7 @@ def character_rows(
     length:int=64,   # Characters per row T
     rows:int=32,     # Rows per update
 ):                   # -> iterator over `(models, rows, T + 1)`
-    "Draw random places of a text, as `train_characters` does."
+    "Draw random rows of a text, as `train_characters` does."
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     while True: yield torch.stack([random_rows(ids, rng, length, rows) for rng in rngs]),
 
