@@ -31,6 +31,7 @@ function narrow(spec, room) { // panels below each other, titles in lines, curve
   each(spec, part => {
     if (part.hconcat) { part.vconcat = part.hconcat; delete part.hconcat; }
     if (part.concat) part.columns = Math.max(1, Math.floor(room / ((part.concat[0].width ?? 150) + 90)));
+    if (part.facet && part.columns) part.columns = Math.max(1, Math.floor((room - 30) / ((part.spec.width ?? 150) + 20))); // one y axis for all
     if (typeof part.title === "string" && (part.mark || part.layer || part.concat || part.vconcat)) part.title = wrapped(part.title, room);
     const first = part.layer?.[0] ?? part, x = part.encoding?.x ?? first.encoding?.x;
     const curve = ["line", "point", "area", "circle"].includes(first.mark?.type ?? first.mark);
