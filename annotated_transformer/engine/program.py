@@ -72,7 +72,7 @@ def flat_norm(norm):
 def flat_layer(linear, layer):
     "Products and norms of an encoder or decoder layer."
     own, feed, source = layer.self_attn, layer.feed_forward, getattr(layer, "src_attn", None)
-    flat = SimpleNamespace(
+    flat = SimpleNamespace(rotate=getattr(own, "rotate", None), # of rotary positions
         qkv=merged(linear, own.W_q, own.W_k, own.W_v, queries=own), out=merged(linear, own.W_o),
         w_1=merged(linear, feed.w_1, relu=True), w_2=merged(linear, feed.w_2),
         norms=[(sub.norm_first, flat_norm(sub.norm)) for sub in layer.sublayer])
@@ -158,6 +158,7 @@ def encoder_layer(layer, h, tokens, x, buffer, bias):
     (first, norm), feed = layer.norms
     qkv = tokens.spread(lambda x: layer.qkv(norm(x) if first else x), x, buffer)
     q, k, v = qkv.unflatten(-1, (3, h, -1)).permute(2, 0, 3, 1, 4)                # (B, h, S, K)
+    if layer.rotate: q, k = layer.rotate(q), layer.rotate(k)
     y = F.scaled_dot_product_attention(q, k, v, bias, scale=1.)
     y = y.transpose(1, 2).flatten(2).flatten(0, 1)
     blocks = []
@@ -268,7 +269,9 @@ class ProgramStep:
 
     def self_attention(self, layer, x, new, keys, values, bias):
         "Store keys and values of the new position, attend to the slots."
-        q, kv = layer.qkv(x).view(self.size, self.slots.k, 3, self.program.h, -1).split((1, 2), 2)
+        x = layer.qkv(x).view(self.size, self.slots.k, 3, self.program.h, -1)
+        if layer.rotate: x[:, :, :2] = layer.rotate(x[:, :, :2, :, None], self.length)[..., 0, :]
+        q, kv = x.split((1, 2), 2)
         new.copy_(kv.permute(2, 0, 3, 1, 4))                                    # (2, B, h, k, K)
         q = q.squeeze(2).transpose(1, 2).reshape(len(keys), self.slots.k, -1)   # (B·h, k, K)
         return layer.out(self.rows(attend(q, keys, values, bias)[0]))
@@ -374,7 +377,7 @@ def is_known(
     embed, layers = model.src_embed, getattr(model.encoder, "layers", ())
     sizes = {(m.h, m.d_k, m.d_v) for m in modules if isinstance(m, core.MultiHeadedAttention)}
     return (len(embed) == 2 and isinstance(embed[0], core.Embeddings)
-            and isinstance(embed[1], (core.PositionalEncoding, core.LearnedPositions))
+            and type(embed[1]) is type(model.tgt_embed[1])                      # see `can_cache`
             and len(sizes) == 1 and len({*sizes.pop()[1:]}) == 1            # one size, d_k = d_v
             and all(isinstance(m, core.EncoderLayer)
                     and isinstance(m.self_attn, core.MultiHeadedAttention)

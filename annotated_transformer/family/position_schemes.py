@@ -25,6 +25,7 @@ from annotated_transformer.transformer import (
 )
 
 from ..engine.fast import FAST, FastAttention
+from ..engine.program import KNOWN
 
 # %% ../../nbs/61_position_schemes.ipynb #2fa09c62
 class NoPositions(nn.Module):
@@ -197,10 +198,12 @@ class RotaryAttention(MultiHeadedAttention):
         super().__init__(h, d_model, *args)
         if self.d_k % 2: raise ValueError(f"d_k={self.d_k} is odd: rotary positions need pairs")
 
+    rotate = staticmethod(rotate)
+
     def heads(self, q, k, v, start=0):
         "Split, then rotate queries and keys."
         q, k, v = super().heads(q, k, v)
-        return rotate(q, start + k.size(2) - q.size(2)), rotate(k, start), v
+        return self.rotate(q, start + k.size(2) - q.size(2)), self.rotate(k, start), v
 
     def ctranslate2_options(self): return dict(rotary_dim=self.d_k, rotary_interleave=True)
 
@@ -292,3 +295,6 @@ POSITIONS.update({
 for scheme in POSITIONS.values():
     if kind := getattr(scheme, "attention", None):
         FAST[kind] = type(f"Fast{kind.__name__}", (kind, FastAttention), dict(__module__=__name__))
+
+KNOWN.update({NoPositions, ConcatenatedSinusoids, RotaryPositions, RotaryAttention,
+              FAST[RotaryAttention]}) # the decoding program computes these
