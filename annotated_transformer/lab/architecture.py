@@ -95,7 +95,7 @@ def diagram(
 
 # %% ../../nbs/13_architecture.ipynb #b013d546
 _PAGE, _GREY = "01_transformer.ipynb#", "#888888"
-# Class -> section that explains it, and a color; other modules may add theirs
+# Class -> section that explains it, and a color; other notebooks may add theirs
 LESSONS = {name: (_PAGE + section, color) for section, color, *names in (
     ("embeddings-and-output-projection", "#009E73", "Embeddings"),
     ("positional-encoding", "#009E73", "PositionalEncoding", "LearnedPositions"),
@@ -161,7 +161,7 @@ def _sum(path, name, mid, fork, y, rail):
         f'<path {_INK} d="M{mid - 9} {y}a9 9 0 1 1 18 0a9 9 0 1 1 -18 0h18m-9 -9v18"/>')
 
 def _frame(stack, name, x, y, foot):
-    "Return the frame around the layer that is drawn for all."
+    "Return the frame around the layer that is drawn for all N layers."
     layer = next(iter(stack.layers), nn.Identity())
     kind = f"{len(stack.layers)} × {type(layer).__name__}" if len(stack.layers) else "0 layers"
     each = sum(p.numel() for p in layer.parameters())
