@@ -66,14 +66,14 @@ class SmoothedCrossEntropy(torch.autograd.Function):
     "Cross-entropy against smoothed labels that are never built."
     @staticmethod
     def forward(ctx, logits, target, padding_idx, smoothing):
-        "Logits `(N, V)` and labels `(N,)` to the sum, in float32 or wider."
+        "Return the summed loss of logits `(N, V)` and labels `(N,)`, in float32 or wider."
         wide = torch.promote_types(logits.dtype, torch.float32)
         logp = logits.log_softmax(-1, dtype=wide)
         ctx.save_for_backward(logp, target)
         ctx.padding_idx, ctx.smoothing, ctx.dtype = padding_idx, smoothing, logits.dtype
         label = logp.gather(-1, target[:, None])[:, 0]
         loss = (1 - smoothing) * label
-        if smoothing: # 0 times an infinite loss would be NaN
+        if smoothing: # for ε = 0, 0 times an infinite log-probability would be NaN
             others = logp[:, :padding_idx].sum(-1) + logp[:, padding_idx + 1:].sum(-1) - label
             loss = loss + smoothing / (logp.size(-1) - 2) * others
         return -loss.masked_fill(target == padding_idx, 0).sum()
@@ -99,7 +99,7 @@ def smoothed_cross_entropy(
 
 # %% ../../nbs/17_losses.ipynb #0ed5a4ab
 def at_least_float32(x):
-    "Widen half precision."
+    "Convert half precision to float32."
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 def log_sum_exp(
@@ -125,7 +125,7 @@ def loss_and_gradient(
     label = at_least_float32(z[torch.arange(len(z), device=z.device), target])
     loss = log_sum_exp(z, p, target) - (1 - smoothing) * label
     if smoothing:
-        z[:, padding_idx] = 0 # 0 times an infinite logit would be NaN
+        z[:, padding_idx] = 0 # leaves padding out of the sum; 0 times an infinite logit is NaN
         small = z.new_full((z.size(-1),), 2**-16) # so that a sum in float16 does not overflow
         loss = loss - smoothing / (z.size(-1) - 2) * (2**16 * at_least_float32(z @ small) - label)
     loss = loss.masked_fill(target == padding_idx, 0).sum()
@@ -143,7 +143,7 @@ def chunked_loss(x, weight, bias, target, compute, rows, dtype, learn):
             loss, g = compute(F.linear(part, w, b), target[start:start + rows])   # (rows, V)
             total += loss
             if learn: add_gradients(grads, start, part, w, g)
-            del g # before the next logits are made
+            del g # before the next logits are allocated
     return total, grads
 
 def add_gradients(grads, start, part, w, g):
@@ -154,10 +154,10 @@ def add_gradients(grads, start, part, w, g):
     if grads[2] is not None: grads[2] += g.sum(0)
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    "Output projection and its loss, a few rows at a time; gradients are made in the forward pass."
+    "Output projection and its loss, a few rows at a time; the forward pass computes gradients."
     @staticmethod
     def forward(ctx, x, weight, bias, target, compute, rows, learn):
-        "Hidden states `(N, D)`, `(V, D)`, `(V,)` or None and labels `(N,)` to the sum."
+        "Return the summed loss; `x` is `(N, D)`, `weight` `(V, D)`, `bias` `(V,)` or None."
         kind = x.device.type
         dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else x.dtype
         ctx.run = partial(chunked_loss, target=target, compute=compute, rows=rows, dtype=dtype)
@@ -237,7 +237,7 @@ def rdrop_loss_and_gradient(
     "Mean smoothed cross-entropy of two passes, plus α/4 of their symmetric KL divergence."
     p = z.softmax(-1)
     real = two_passes(target != padding_idx)[0][:, None]           # (N, 1)
-    r, difference = torch.sub(*two_passes(z)), torch.sub(*two_passes(p)) # (N, V): y - z and p - q
+    r, difference = torch.sub(*two_passes(z)), torch.sub(*two_passes(p)) # (N, V): z - z' and p - p'
     divergence = (difference * r).sum(-1, keepdim=True).masked_fill(~real, 0)
     pulls = []
     for part in two_passes(p):
@@ -271,7 +271,8 @@ class RDropLoss(CrossEntropyCompute):
             raise ValueError("y is not two equal halves: make the batch with repeat_batch.")
         real = y != self.padding_idx
         x, y = (torch.stack(t[real].tensor_split(2), 1).flatten(0, 1) for t in (x, y))
-        rows = 2 * max(1, 2**20 // len(self.generator.proj.weight)) # six tables of this size
+        # a quarter of the default rows: four tables (rows, V) exist at once, not two
+        rows = 2 * max(1, 2**20 // len(self.generator.proj.weight))
         compute = partial(rdrop_loss_and_gradient, alpha=self.alpha)
         total = self.linear_loss(x, y, rows=rows, compute=compute)
         return total.detach(), total / max(norm, 1)
