@@ -609,7 +609,7 @@ def data_gen(
     nbatches:int,   # Number of batches
     length:int=10,  # Columns, `<s>` included
 )->Iterator[Batch]: # Batches whose target equals their source
-    "Generate random rows for the copy task (§3.1)."
+    "Generate random rows for the copy task."
     if V < 5: raise ValueError(f"V={V} leaves no symbols after the four special tokens")
     for _ in range(nbatches):
         rows = torch.randint(4, V, (batch_size, length))
@@ -628,7 +628,7 @@ def greedy_decode(
     pad:int=2,                # Id of `<blank>`, which fills rows that have ended
     begin:Tensor|None=None,   # Tokens that follow the start symbol `(B, P)`; None: none
 )->Tensor:                    # Ids `(B, <= max_len)`
-    "Choose the most probable token at every step (§3.1)."
+    "Choose the most probable token at every step (§3)."
     if pad in (start_symbol, end_symbol):
         raise ValueError(f"pad={pad} is also the start or end symbol")
     was_training = model.training
