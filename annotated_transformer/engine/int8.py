@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['KERNELS', 'races', 'FEW', 'STEPS', 'warned', 'SCALE', 'quantize_rows', 'int_mm', 'qlinear', 'qlinear_layout',
-           'fastest_kernel', 'time_kernel', 'Int8Product', 'has_vnni', 'int8_linear', 'use_int8', 'to_int8',
-           'from_int8']
+           'fastest_kernel', 'time_kernel', 'Int8Product', 'has_vnni', 'int8_linear', 'WeightOnlyProduct',
+           'weight_only_linear', 'use_int8', 'to_int8', 'from_int8']
 
 # %% ../../nbs/18_int8.ipynb #87b62fe0
 import math
@@ -109,7 +109,7 @@ class Int8Product:
     )->"Int8Product":
         "Return the map to some of the outputs."
         bias = None if self.bias is None else self.bias[ids]
-        return Int8Product(self.q[ids], self.scale[ids], bias, self.relu)
+        return type(self)(self.q[ids], self.scale[ids], bias, self.relu)
 
     def __deepcopy__(self, memo): return self # oneDNN's layout cannot be copied
 
@@ -139,12 +139,31 @@ def int8_linear(
     return Int8Product(*quantize_rows(weights), bias, relu, kernels)
 
 # %% ../../nbs/18_int8.ipynb #b5243c7b
+class WeightOnlyProduct(Int8Product):
+    "A linear map with int8 weights; the input is rounded to bfloat16."
+    def __call__(self, x):
+        "Multiply, then restore the size in float32."
+        if not len(x): return x.new_zeros(0, len(self.q))
+        one = torch.ones(len(self.q), dtype=torch.bfloat16)
+        y = torch._weight_int8pack_mm(x.bfloat16(), self.q, one).float()  # (R, out)
+        if self.bias is None: y.mul_(self.scale)
+        else: torch.addcmul(self.bias, y, self.scale, out=y)
+        return (y.relu_() if self.relu else y).to(x.dtype)
+
+def weight_only_linear(weights, bias=None, relu=False):
+    "As `int8_linear`, for `WeightOnlyProduct`; a float product where torch has no operator for it."
+    if weights.device.type != "cpu" or not hasattr(torch, "_weight_int8pack_mm"):
+        from annotated_transformer.engine.program import float_linear
+        return float_linear(weights, bias, relu)
+    return WeightOnlyProduct(*quantize_rows(weights), None if bias is None else bias.float(), relu)
+
 def use_int8(
     model:nn.Module, # An `EncoderDecoder`; changed in place
     on:bool=True,    # False: floating-point products
+    weights_only:bool=False, # Inputs in bfloat16 instead of int8
 )->nn.Module:        # The same model
     "Decode this model with int8 products."
-    if on: model.linear = int8_linear
+    if on: model.linear = weight_only_linear if weights_only else int8_linear
     else: model.__dict__.pop("linear", None)
     return model
 

@@ -317,7 +317,7 @@ def translate(
     top_p:float=1.0,    # Probability of the smallest token set to sample from
     seed:int=0,         # Seed of sampling
     device:str=None,    # Device: cpu, cuda or mps (default: the fastest)
-    engine:str="fast",  # Implementation: fast, plain or int8
+    engine:str="fast",  # Implementation: fast, plain, int8 or int8-weights
     shortlist:int=0,    # Number of proposed output tokens per batch; 0: all tokens
 ):
     "Translate arguments, or standard input line by line."

@@ -77,13 +77,14 @@ class Translator:
         config:TransformerConfig,   # Hyper-parameters of the model
         about:dict|None=None,       # Facts that JSON can hold: data, training, results
         device:str|None=None,       # None: the fastest available
-        engine:str="fast",          # "fast", "plain" (the core's classes) or "int8"
+        engine:str="fast",          # "fast", "plain" (the core's classes), "int8", "int8-weights"
     ):
-        check_choice("engine", engine, ("fast", "plain", "int8"))
+        check_choice("engine", engine, ("fast", "plain", "int8", "int8-weights"))
         check_encoder(model)
         self.device, self.engine = best_device(device), engine
         convert = plain if engine == "plain" else accelerate
-        self.model = use_int8(convert(shared_copy(model.to(self.device))).eval(), engine == "int8")
+        self.model = use_int8(convert(shared_copy(model.to(self.device))).eval(),
+                              engine.startswith("int8"), engine == "int8-weights")
         self.src_tokenizer, self.tgt_tokenizer = src_tokenizer, tgt_tokenizer
         self.config, self.about, self.lexicon = config, about or {}, None
 
@@ -406,9 +407,11 @@ def bfloat16(self:Translator)->Translator: # Has weights of its own
     return self._with_model(copy.deepcopy(self.model).bfloat16())
 
 @patch
-def quantized(self:Translator)->Translator: # Shares the weights of this one
+def quantized(self:Translator,
+    weights_only:bool=False, # Inputs in bfloat16: faster for one to four sentences at a time
+)->Translator:               # Shares the weights of this one
     "Return a translator that decodes with int8 products, where the processor has VNNI."
-    return self._with_model(use_int8(shared_copy(self.model)))
+    return self._with_model(use_int8(shared_copy(self.model), weights_only=weights_only))
 
 @patch
 def _with_model(self:Translator, model):
@@ -426,7 +429,7 @@ Translator.learn_shortlist, Translator.with_shortlist = learn_shortlist, with_sh
 def from_pretrained(cls:Translator,
     folder="pocket",      # Folder of `save_pretrained`, or "pocket": the model in this package
     device:str|None=None, # None: the fastest available
-    engine:str="fast",    # "fast", "plain" or "int8"
+    engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
 ):                        # -> Translator
     "Load a translator after checking every file."
     one = cls(*load_model_folder(folder), device, engine)

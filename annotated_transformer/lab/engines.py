@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SEARCHES', 'STEPS', 'OURS', 'THEIRS', 'SERVE', 'harvard_greedy', 'harvard_beam', 'expand', 'sources', 'in_batches',
            'cut_at_end', 'our_greedy', 'our_beam', 'CTranslate2Engine', 'slope', 'lengths_benchmark', 'comparison',
-           'comparison_table', 'contender_names', 'contender', 'contenders', 'serve', 'EngineProcess',
-           'engines_benchmark', 'search_table', 'latencies', 'bench_decoding']
+           'comparison_table', 'contender_names', 'contender', 'serve', 'EngineProcess', 'engines_benchmark',
+           'search_table', 'latencies', 'bench_decoding']
 
 # %% ../../nbs/97_engines.ipynb #8351e218
 import math
@@ -216,7 +216,8 @@ def comparison_table(
 # %% ../../nbs/97_engines.ipynb #d9ff5ed8
 SEARCHES = "greedy", "beam"
 STEPS = {"Harvard's loop": 40, "Harvard's loop, stopping": 20, "Harvard's beam": 20}
-OURS = "ours, cached step", "ours", "ours, bf16", "ours, int8", "ours, int8, shortlist"
+OURS = ("ours, cached step", "ours", "ours, bf16", "ours, int8", "ours, int8, shortlist",
+        "ours, int8 weights")
 THEIRS = "CTranslate2", "CTranslate2, int8", "CTranslate2, int8, shortlist"
 
 def contender_names(
@@ -243,7 +244,7 @@ def contender(
         def one_by_one(rows): return [loop(translator.model, row) for row in rows]
         return one_by_one
     if "bf16" in name: translator = translator.bfloat16()
-    else: translator = translator.quantized() if int8 else translator.packed()
+    else: translator = translator.quantized("weights" in name) if int8 else translator.packed()
     if mapped: translator = translator.with_shortlist(shortlist)
     search = partial(our_greedy if greedy else our_beam, translator.model)
     decode = partial(in_batches, search, size=size)
@@ -252,19 +253,6 @@ def contender(
         try: return decode(rows)
         finally: IncrementalDecoder.kinds = kinds
     return cached if "cached" in name else decode
-
-def contenders(
-    search:str,            # "greedy" or "beam"
-    translator:Translator, # Model to decode with
-    size:int=32,           # Sentences per batch
-    shortlist:int=1024,    # Size of our shortlist; without a lexicon there is none
-)->dict[str, tuple[Callable, int]]: # Name -> decoder of rows, n: it gets every n-th row
-    "Return all programs in this process."
-    check_choice("search", search, SEARCHES)
-    names = [name for name in contender_names(search)
-             if translator.lexicon or "shortlist" not in name]
-    return {name: (contender(name, search, translator, size, shortlist), STEPS.get(name, 1))
-            for name in names}
 
 # %% ../../nbs/97_engines.ipynb #83d6187b
 SERVE = "from annotated_transformer.lab.engines import serve; serve()"
