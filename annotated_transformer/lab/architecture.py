@@ -77,7 +77,7 @@ def _arrow(points):
 def diagram(
     boxes:list,     # `(x, y, w, h, text)`, optionally with a color; without one there is no frame
     arrows:list=(), # Lists of points `(x, y)`; the last one has the head
-    title:str="",   # Title, also the description
+    title:str="",   # Title, with which the description begins
 )->Drawing:         # Displays itself
     "Draw boxes and arrows."
     body = [_arrow(points) for points in arrows]

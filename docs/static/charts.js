@@ -48,7 +48,7 @@ async function draw(figure, below = false) {
   await vega();
   const spec = JSON.parse(figure.querySelector("script").textContent), room = document.querySelector(".bd-article").clientWidth - 20;
   spec.$schema = "https://vega.github.io/schema/vega-lite/v6.json";
-  merge(spec.config, {axis: text, legend: text, header: text});
+  merge(spec.config, {axis: {...text, labelSeparation: 6}, legend: text, header: text}); // labels closer than this are left out
   each(spec, part => { for (const key of ["fontSize", "labelFontSize", "titleFontSize"]) if (part[key] < 11) part[key] = 11; });
   if (phone.matches) narrow(spec, room);
   else if (below) legendsBelow(spec, room);
