@@ -145,7 +145,7 @@ class WeightOnlyProduct(Int8Product):
         "Multiply, then restore the size in float32."
         if not len(x): return x.new_zeros(0, len(self.q))
         one = torch.ones(len(self.q), dtype=torch.bfloat16)
-        y = torch._weight_int8pack_mm(x.bfloat16(), self.q, one).float()  # (R, out)
+        y = torch.ops.aten._weight_int8pack_mm(x.bfloat16(), self.q, one).float() # (R, out)
         if self.bias is None: y.mul_(self.scale)
         else: torch.addcmul(self.bias, y, self.scale, out=y)
         return (y.relu_() if self.relu else y).to(x.dtype)
