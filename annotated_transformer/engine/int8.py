@@ -93,16 +93,20 @@ class Int8Product:
     def __call__(self,
         x:Tensor, # `(R, in)`
     )->Tensor:    # `(R, out)`
-        "Quantize, multiply integers, restore the size."
+        "Multiply, restore the size, add the bias."
         if not len(x): return x.new_zeros(0, len(self.q))
+        y, size = self.multiply(x)                                        # (R, out), float32
+        if self.bias is None: y.mul_(size)
+        else: torch.addcmul(self.bias, y, size, out=y)
+        return (y.relu_() if self.relu else y).to(x.dtype)
+
+    def multiply(self, x):
+        "Quantize the input; return the products and the largest value of each row."
         kernel, layout = self.few if len(x) <= FEW else self.more
         largest = x.abs().amax(1, keepdim=True).float()                   # (R, 1)
-        # a row of zeros becomes NaN, then any integer, and is multiplied by zero below
+        # a row of zeros becomes NaN, then any integer, and is multiplied by zero at last
         q = x.mul(torch.div(STEPS, largest)).round_().to(torch.int8)
-        y = kernel(q, layout, self.steps)                                 # (R, out), float32
-        if self.bias is None: y.mul_(largest)
-        else: torch.addcmul(self.bias, y, largest, out=y)
-        return (y.relu_() if self.relu else y).to(x.dtype)
+        return kernel(q, layout, self.steps), largest
 
     def rows(self,
         ids:Tensor, # Numbers of outputs `(n,)`
@@ -141,14 +145,14 @@ def int8_linear(
 # %% ../../nbs/18_int8.ipynb #b5243c7b
 class WeightOnlyProduct(Int8Product):
     "A linear map with int8 weights; the input is rounded to bfloat16."
-    def __call__(self, x):
-        "Multiply, then restore the size in float32."
-        if not len(x): return x.new_zeros(0, len(self.q))
-        one = torch.ones(len(self.q), dtype=torch.bfloat16)
-        y = torch.ops.aten._weight_int8pack_mm(x.bfloat16(), self.q, one).float() # (R, out)
-        if self.bias is None: y.mul_(self.scale)
-        else: torch.addcmul(self.bias, y, self.scale, out=y)
-        return (y.relu_() if self.relu else y).to(x.dtype)
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.one = torch.ones(len(self.q), dtype=torch.bfloat16) # scales are applied in float32
+
+    def multiply(self, x):
+        "Return the products with the integers, and the scales."
+        y = torch.ops.aten._weight_int8pack_mm(x.bfloat16(), self.q, self.one)
+        return y.float(), self.scale
 
 def weight_only_linear(weights, bias=None, relu=False):
     "As `int8_linear`, for `WeightOnlyProduct`; a float product where torch has no operator for it."
