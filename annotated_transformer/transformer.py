@@ -521,7 +521,7 @@ class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self,
         generator:nn.Module, # Hidden states to log-probabilities
-        criterion:nn.Module, # `(N, V)` and `(N,)` to a sum
+        criterion:nn.Module, # Log-probabilities `(N, V)` and labels `(N,)` to the sum of losses
     ):
         self.generator, self.criterion = generator, criterion
 
