@@ -76,7 +76,7 @@ def _arrow(points):
 
 def diagram(
     boxes:list,     # `(x, y, w, h, text)`, optionally with a color; without one there is no frame
-    arrows:list=(), # Lists of points `(x, y)`; the last one has the head
+    arrows:list=(), # One list of points `(x, y)` per arrow; the head is at its last point
     title:str="",   # Title, with which the description begins
 )->Drawing:         # Displays itself
     "Draw boxes and arrows."
