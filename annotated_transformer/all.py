@@ -13,7 +13,7 @@ from annotated_transformer.config import (
 from .charts import bar_chart, heatmap, heatmaps, line_chart, scatter_chart
 from .lessons.attention import additive_attention
 from annotated_transformer.engine.fast import (
-    FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention, pack,
+    FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention,
     packed_projection, plain, shared_copy,
 )
 from .engine.cache import CachedStep, KVCache, can_cache

@@ -358,8 +358,7 @@ KNOWN = {core.EncoderDecoder, core.Encoder, core.EncoderLayer, core.Decoder, cor
          core.SublayerConnection, core.MultiHeadedAttention, core.PositionwiseFeedForward,
          core.LayerNorm, core.Embeddings, core.PositionalEncoding, core.LearnedPositions,
          core.Generator, fast.FastAttention, fast.FastLayerNorm, fast.FastDropout,
-         fast.PackedLinear, nn.Dropout, nn.Embedding, nn.Linear, nn.Sequential, nn.ModuleList,
-         nn.Identity}
+         nn.Dropout, nn.Embedding, nn.Linear, nn.Sequential, nn.ModuleList, nn.Identity}
 programs = WeakKeyDictionary() # Model -> state of its weights, program, weights
 updates = [0] # Steps of all optimizers: fused ones change weights but not their version
 def count_update(*args): updates[0] += 1

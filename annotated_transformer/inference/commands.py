@@ -326,7 +326,6 @@ def translate(
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
     options, source = decoding_options(given), [texts] if isinstance(texts, str) else texts
     first, *others = load_models(model, device, engine)
-    if engine == "fast": first, *others = (one.packed() for one in (first, *others))
     if shortlist: first = limited_output(first, shortlist, model)
     if not source:
         source = input_lines()

@@ -51,7 +51,7 @@ from ..data.batching import pad_rows, token_batches
 from ..data.corpora import languages, pairs_digest
 from ..data.sentences import split_text
 from ..data.text import BOS, EOS, PAD, clean_prefix, is_empty, vocabulary_digest
-from ..engine.fast import accelerate, pack, plain, shared_copy
+from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers, worker_pool
 from ..train.distributed import current_context
@@ -397,13 +397,8 @@ def fit(cls:Translator,
 
 # %% ../../nbs/43_translator.ipynb #0c87145d
 @patch
-def packed(self:Translator)->Translator: # Shares the weights of this one
-    "Return a translator with packed weights, where they are faster on a CPU."
-    return self._with_model(shared_copy(self.model))
-
-@patch
 def bfloat16(self:Translator)->Translator: # Has weights of its own
-    "Return a packed translator that computes in bfloat16."
+    "Return a translator that computes in bfloat16."
     return self._with_model(copy.deepcopy(self.model).bfloat16())
 
 @patch
@@ -415,10 +410,9 @@ def quantized(self:Translator,
 
 @patch
 def _with_model(self:Translator, model):
-    "A copy of this translator with another model, packed on a CPU."
+    "A copy of this translator with another model."
     other = copy.copy(self)
-    other.about = dict(self.about)
-    other.model = pack(model) if torch.device(self.device).type == "cpu" else model
+    other.about, other.model = dict(self.about), model
     return other
 
 # %% ../../nbs/43_translator.ipynb #2075da97

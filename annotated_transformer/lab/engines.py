@@ -244,7 +244,7 @@ def contender(
         def one_by_one(rows): return [loop(translator.model, row) for row in rows]
         return one_by_one
     if "bf16" in name: translator = translator.bfloat16()
-    else: translator = translator.quantized("weights" in name) if int8 else translator.packed()
+    elif int8: translator = translator.quantized("weights" in name)
     if mapped: translator = translator.with_shortlist(shortlist)
     search = partial(our_greedy if greedy else our_beam, translator.model)
     decode = partial(in_batches, search, size=size)
