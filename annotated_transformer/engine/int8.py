@@ -94,16 +94,17 @@ class Int8Product:
         x:Tensor, # `(R, in)`
     )->Tensor:    # `(R, out)`
         "Multiply, restore the size, add the bias."
-        if not len(x): return x.new_zeros(0, len(self.q))
+        if x.dtype != torch.float32: return self(x.float()).to(x.dtype)
+        if not x.size(0): return x.new_zeros(0, self.q.size(0))
         y, size = self.multiply(x)                                        # (R, out), float32
         if self.bias is None: y.mul_(size)
         else: torch.addcmul(self.bias, y, size, out=y)
-        return (y.relu_() if self.relu else y).to(x.dtype)
+        return y.relu_() if self.relu else y
 
     def multiply(self, x):
         "Quantize the input; return the products and the largest value of each row."
-        kernel, layout = self.few if len(x) <= FEW else self.more
-        largest = x.abs().amax(1, keepdim=True).float()                   # (R, 1)
+        kernel, layout = self.few if x.size(0) <= FEW else self.more
+        largest = x.abs().amax(1, keepdim=True)                           # (R, 1)
         # a row of zeros becomes NaN, then any integer, and is multiplied by zero at last
         q = x.mul(torch.div(STEPS, largest)).round_().to(torch.int8)
         return kernel(q, layout, self.steps), largest

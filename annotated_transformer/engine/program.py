@@ -239,8 +239,9 @@ class ProgramStep:
 
     def tabulate(self, positions, rows):
         "The vectors of the first positions, by the output of the scheme for zeros."
-        rows = min(rows, getattr(positions, "max_len", rows))
-        return positions(self.slots.bias.new_zeros(1, rows, self.program.weights.size(1)))[0]
+        size = 1, min(rows, getattr(positions, "max_len", rows)), self.program.weights.size(1)
+        with torch.inference_mode(False), torch.no_grad(): # the scheme may keep a longer table
+            return positions(self.program.weights.new_zeros(size))[0]
 
     def read(self, positions, src, tokens, bias):
         "Encode the source; return its keys and values in each decoder layer `(N, 2, B, h, S, K)`."

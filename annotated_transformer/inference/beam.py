@@ -21,6 +21,7 @@ from annotated_transformer.inference.decoding import (
     check_end,
     check_source,
     decoding_models,
+    fast_mode,
     replay_recorded,
     top_n,
 )
@@ -79,15 +80,15 @@ def pick(x, which):
 
 def expand_prefixes(ids, cum_logp, logits, width, tokens=None, forbid=None):
     "The best `width` continuations: ids and cum_logp `(R, c, t + 1)`, parents `(R, c)`."
-    rows = 128 if logits.device.type == "cpu" else len(logits) # so many stay in the CPU's cache
-    tops = []
-    for part, prefixes in zip(logits.split(rows), ids.flatten(0, 1).split(rows)):
-        logp = part.log_softmax(-1)
-        tops.append(top_n(logp if forbid is None else forbid(logp, prefixes), width))
-    logp, token = (torch.cat(x).unflatten(0, ids.shape[:2]) for x in zip(*tops))
-    total = (cum_logp[..., -1:] + logp).flatten(1)                      # (R, k·width)
-    total, best = total.topk(min(width, logp[0].numel()))
-    parent, token = best // logp.size(-1), token.flatten(1).gather(1, best)
+    k, V, found = ids.size(1), logits.size(-1), []
+    rows = max(128 // k, 1) * k if logits.device.type == "cpu" else len(logits) # fit in the cache
+    parts = logits, ids.flatten(0, 1), cum_logp[..., -1:].flatten(0, 1)
+    for scores, prefixes, before in zip(*(x.split(rows) for x in parts)):
+        logp = scores.log_softmax(-1)
+        if forbid is not None: logp = forbid(logp, prefixes)
+        found.append(top_n(logp.add_(before).view(-1, k * V), width))   # of all k·V continuations
+    total, best = (torch.cat(x) for x in zip(*found))                   # (R, c)
+    parent, token = best // V, best % V
     if tokens is not None: token = tokens[token] # columns to ids
     ids = torch.cat([pick(ids, parent), token[..., None]], -1)
     return ids, torch.cat([pick(cum_logp, parent), total[..., None]], -1), parent
@@ -182,9 +183,10 @@ def beam_search(
     finished = FinishedHypotheses(len(src), options.n_best, src.device)
     with decoding_models(model) as models:
         rows = state.rows
-        decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
-        while len(state.rows):
-            beam_step(decoder, state, finished, limit, end_symbol, options, on_step)
+        with fast_mode(models):
+            decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
+            while len(state.rows):
+                beam_step(decoder, state, finished, limit, end_symbol, options, on_step)
         found = finished.hypotheses()
         best = [[start_symbol, *(h[0].ids[:-1] if h else [])] for h in found]
         replay_recorded(models, src, mask, pad_rows(best, end_symbol).to(src.device))

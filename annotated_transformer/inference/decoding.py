@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['evaluating', 'check_models', 'check_encoder', 'decoding_models', 'vocabulary_sizes', 'max_positions', 'check_source',
-           'check_end', 'top_n', 'argmax', 'greedy_search', 'generate', 'replay_recorded', 'SamplingOptions',
-           'top_k_top_p', 'inverse_cdf', 'sample_decode', 'check_seeds', 'score_targets', 'score_labels']
+           'check_end', 'top_n', 'argmax', 'greedy_search', 'fast_mode', 'generate', 'replay_recorded',
+           'SamplingOptions', 'top_k_top_p', 'inverse_cdf', 'sample_decode', 'check_seeds', 'score_targets',
+           'score_labels']
 
 # %% ../../nbs/40_decoding.ipynb #e7e011bd
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from ..checks import check_ids, check_mask, check_number, short_repr
 from ..engine.cache import combine_logits, parts
 from ..engine.fast import shared_copy
-from ..engine.program import IncrementalDecoder
+from ..engine.program import IncrementalDecoder, is_known, program_of
 from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/40_decoding.ipynb #70ee4c5e
@@ -137,6 +138,14 @@ def greedy_search(
     def choose(logits, rows): return argmax(logits)
     return generate(model, src, src_mask, max_len, (start_symbol, end_symbol, pad), choose, begin)
 
+def fast_mode(
+    models:Sequence[nn.Module], # Models that decode
+)->AbstractContextManager:      # `torch.inference_mode` for models that `is_known`
+    "Turn off what autograd records of each tensor, unless hooks or other modules may need it."
+    if not all(is_known(model) for model in models): return nullcontext()
+    for model in models: program_of(model) # kept, so it is made outside inference mode
+    return torch.inference_mode()
+
 def generate(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
     src:Tensor,            # Source ids `(B, S)`
@@ -155,19 +164,21 @@ def generate(
     active = torch.arange(len(src), device=src.device) # rows that have not ended
     if begin is not None: out = torch.cat([out, check_ids("begin", begin)], 1)
     with decoding_models(model) as models:
-        decoder = IncrementalDecoder(models, src, mask)
-        while len(active) and out.size(1) < max_len:
-            logits = decoder.logits(out[active])
-            if decoder.tokens is None: check_end(end_symbol, logits)
-            token = choose(logits, active)
-            if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
-            out = F.pad(out, (0, 1), value=pad)
-            out[active, -1] = token
-            if end_symbol is None: continue
-            keep = (token != end_symbol).nonzero()[:, 0]
-            if len(keep) < len(active):
-                decoder.reorder(keep, keep)
-                active = active[keep]
+        with fast_mode(models):
+            decoder = IncrementalDecoder(models, src, mask)
+            while len(active) and out.size(1) < max_len:
+                logits = decoder.logits(out[active])
+                if decoder.tokens is None: check_end(end_symbol, logits)
+                token = choose(logits, active)
+                if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
+                out = F.pad(out, (0, 1), value=pad)
+                out[active, -1] = token
+                if end_symbol is None: continue
+                keep = (token != end_symbol).nonzero()[:, 0]
+                if len(keep) < len(active):
+                    decoder.reorder(keep, keep)
+                    active = active[keep]
+        out = out.clone() # a tensor that autograd accepts
         replay_recorded(models, src, mask, out[:, :-1])
     return out
 
