@@ -74,12 +74,13 @@ class MultiHeadedAttention(nn.Module):
         mask:Tensor|None=None, # `(B, 1, S)` or `(B, T, S)`
     )->Tensor:                 # `(B, T, D)`
         "Project, attend in every head, concatenate, project."
-        q, k, v = self.heads(self.W_q(query), self.W_k(key), self.W_v(value))  # (B, h, T|S, K|d_v)
+        # q (B, h, T, K), k (B, h, S, K), v (B, h, S, d_v)
+        q, k, v = self.heads(self.W_q(query), self.W_k(key), self.W_v(value))
         x = self.attend(q, k, v, mask)                                         # (B, h, T, d_v)
         return self.W_o(x.transpose(1, 2).flatten(-2))                         # (B, T, D)
 
     def heads(self, q, k, v, start=0):
-        "Split the last axis into h heads; variants use `start`, the position of the first key."
+        "Split the last axis into h heads; `start`, the position of the first key, is for variants."
         return tuple(x.unflatten(-1, (self.h, -1)).transpose(1, 2) for x in (q, k, v))
 
     def attend(self, q, k, v, mask):
@@ -555,7 +556,7 @@ class TrainState:
     tokens:int = 0     # Target tokens without padding
 
 class DummyOptimizer:
-    "Optimizer that changes nothing: an argument for evaluation, which never calls it."
+    "Optimizer that changes nothing, to be passed to `run_epoch` for evaluation."
     def __init__(self): self.param_groups = [{"lr": 0.}]
     def step(self): "Do nothing."
     def zero_grad(self, set_to_none=True): "Do nothing."

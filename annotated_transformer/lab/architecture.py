@@ -20,7 +20,7 @@ def trace_shapes(
     model:nn.Module,          # Any model
     run:Callable[[], object], # Calls the model; called once, without gradients
 )->list[tuple[str, str, tuple[int, ...]]]: # Name, class and output shape of each module, in order
-    "Return the output shape of every module that `run` calls."
+    "Return the output shape of every module that `run` calls and that returns a tensor."
     names, steps = {module: name for name, module in model.named_modules()}, []
     def note(module, args, out):
         if module in names and isinstance(out, Tensor):
