@@ -198,8 +198,8 @@ class Slots:
 
     def resize(self, prefixes):
         "Move to buffers for more positions, or for more prefixes."
-        wide = prefixes - self.kv.size(5)
-        more = self.t + max(-(-16 // prefixes), self.t // 4) - self.kv.size(4)
+        wide, step = prefixes - self.kv.size(5), -(-16 // prefixes) # softmax prefers 16 slots
+        more = -(-(self.t + max(1, self.t // 4)) // step) * step - self.kv.size(4)
         self.kv = F.pad(self.kv, (0, 0, 0, wide, 0, more)) # more < 0: drops unused positions
         self.bias = F.pad(self.bias, (0, wide, 0, more), value=self.hidden)
 
