@@ -241,7 +241,7 @@ class PositionalEncoding(nn.Module):
     def __init__(self,
         d_model:int,      # Width D
         dropout:float,    # Dropout on the sum
-        max_len:int=5000, # Rows of the first table, which grows when needed
+        max_len:int=5000, # Rows of the table at the start; it grows when needed
     ):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
