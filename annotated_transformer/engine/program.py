@@ -286,9 +286,8 @@ class ProgramStep:
 
     def rows(self, x):
         "Concatenate the heads: `(B·h, k, K)` to `(B·k, h·K)`."
-        k = self.slots.k
-        if k > 1: x = x.view(self.size, -1, *x.shape[1:]).transpose(1, 2)
-        return x.reshape(self.size * k, -1)
+        if self.slots.k > 1: x = x.view(self.size, -1, *x.shape[1:]).transpose(1, 2)
+        return x.reshape(self.size * self.slots.k, -1)
 
     def advance(self, ids):
         "Decode the new positions; return the hidden states of the last, in the buffers' order."
@@ -394,7 +393,8 @@ def program_of(
     else: state = linear, updates[0], [(id(w), w.data_ptr(), w._version) for w in weights]
     kept = programs.get(model)
     if state is None or kept is None or kept[0] != state:
-        kept = programs[model] = state, Program(model, linear), weights # kept, so ids stay unique
+        with torch.inference_mode(False): # the program outlives the caller's mode
+            kept = programs[model] = state, Program(model, linear), weights # so ids stay unique
     return kept[1]
 
 # %% ../../nbs/18_program.ipynb #61a312e6

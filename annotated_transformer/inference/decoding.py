@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ..checks import check_ids, check_mask, check_number, short_repr
 from ..engine.cache import combine_logits, parts
 from ..engine.fast import shared_copy
-from ..engine.program import IncrementalDecoder, is_known, program_of
+from ..engine.program import IncrementalDecoder, is_known
 from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/40_decoding.ipynb #70ee4c5e
@@ -142,9 +142,7 @@ def fast_mode(
     models:Sequence[nn.Module], # Models that decode
 )->AbstractContextManager:      # `torch.inference_mode` for models that `is_known`
     "Turn off what autograd records of each tensor, unless hooks or other modules may need it."
-    if not all(is_known(model) for model in models): return nullcontext()
-    for model in models: program_of(model) # kept, so it is made outside inference mode
-    return torch.inference_mode()
+    return torch.inference_mode() if all(map(is_known, models)) else nullcontext()
 
 def generate(
     model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
