@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['evaluating', 'check_models', 'check_encoder', 'decoding_models', 'vocabulary_sizes', 'max_positions', 'check_source',
-           'check_end', 'top_n', 'argmax', 'greedy_search', 'fast_mode', 'generate', 'replay_recorded',
+           'check_end', 'top_n', 'best_columns', 'greedy_search', 'fast_mode', 'generate', 'replay_recorded',
            'SamplingOptions', 'top_k_top_p', 'inverse_cdf', 'sample_decode', 'check_seeds', 'score_targets',
            'score_labels']
 
@@ -119,7 +119,7 @@ def top_n(
     top, which = x.gather(1, columns).topk(n)
     return top, columns.gather(1, which)
 
-def argmax(x):
+def best_columns(x):
     "Column of the largest entry of each row."
     return torch.from_numpy(x.numpy().argmax(-1)) if x.device.type == "cpu" else x.argmax(-1)
 
@@ -135,7 +135,7 @@ def greedy_search(
     begin:Tensor|None=None,   # Tokens that follow the start symbol `(B, P)`; None: none
 )->Tensor:                    # Ids `(B, <= max_len)`
     "`greedy_decode` with a cache, for batches and ensembles (§3.1)."
-    def choose(logits, rows): return argmax(logits)
+    def choose(logits, rows): return best_columns(logits)
     return generate(model, src, src_mask, max_len, (start_symbol, end_symbol, pad), choose, begin)
 
 def fast_mode(
@@ -228,7 +228,7 @@ def sample_decode(
     seeds = check_seeds(seed, len(check_ids("src", src)))
     generators = [torch.Generator().manual_seed(s) for s in seeds]
     def choose(logits, rows):
-        if not options.temperature: return argmax(logits)
+        if not options.temperature: return best_columns(logits)
         logits = (logits.double() - logits.amax(-1, keepdim=True)) / options.temperature
         p = top_k_top_p(logits, options.top_k, options.top_p)
         u = [torch.rand((), generator=generators[row], dtype=p.dtype) for row in rows.tolist()]
