@@ -55,6 +55,9 @@ def picture(data): # a drawing as it is; a chart as its data for charts.js, with
     spec = json.dumps(data[VEGA]).replace('</', r'<\/')
     return f'<figure class="chart" style="min-height: {room}px"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
 
+def one_head(table): # pandas puts the name of an index into a row of its own
+    return re.sub(r'(<thead>\s*<tr[^>]*>\s*<th>)(</th>(?:\s*<th>[^<]*</th>)+\s*</tr>)\s*<tr>\s*<th>([^<]+)</th>(?:\s*<th></th>)+\s*</tr>', r'\1\3\2', table)
+
 def methods(text, names): # nbdev takes a method's name for a function elsewhere
     full = {name.split('.')[-1]: name for name in names if '.' in name and name.split('.')[-1] not in names}
     return re.sub(rf'\[`(\w+)`\]\({OURS}[^)]+\)', lambda m: f'<a href="#api-{slug(full[m[1]])}"><code>{m[1]}</code></a>' if m[1] in full else m[0], text)
@@ -83,6 +86,7 @@ def cells(nb): # each cell as Sphinx is to see it
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):
             if {VEGA, SVG} & set(out.get('data', {})): out.data = {'text/html': picture(out.data)}
+            elif 'text/html' in out.get('data', {}): out.data['text/html'] = one_head(''.join(out.data['text/html']))
             if MD in out.get('data', {}): out.data = {MD: local(''.join(out.data[MD]))}
         c.metadata = {'tags': ['remove-input'] * (o.get('echo') == 'false') + ['fold-input'] * (o.get('code-fold') == 'true' and not in_tests)}
         yield c

@@ -51,5 +51,7 @@ assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']
+named = '<thead>\n<tr style="text-align: right;">\n<th></th>\n<th>a</th>\n</tr>\n<tr>\n<th>n</th>\n<th></th>\n</tr>\n</thead>'
+assert bridge.one_head(named) == '<thead>\n<tr style="text-align: right;">\n<th>n</th>\n<th>a</th>\n</tr>\n</thead>', 'one row of heads'
 for heading, anchor in {'Why divide by √d_k': 'why-divide-by-d_k', 'A.forward': 'a.forward', '2018: the form': 'the-form'}.items(): assert bridge.slug(heading) == anchor, bridge.slug(heading)
 print('bridge: ok')
