@@ -522,7 +522,7 @@ class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self,
         generator:nn.Module, # Hidden states to log-probabilities
-        criterion:nn.Module, # Log-probabilities `(N, V)` and labels `(N,)` to the sum of losses
+        criterion:nn.Module, # Sum of losses of log-probabilities `(N, V)`, labels `(N,)`
     ):
         self.generator, self.criterion = generator, criterion
 
