@@ -4,16 +4,14 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'fill_layer',
-           'ctranslate2_spec', 'export_ctranslate2', 'vocabulary_map', 'check_export_place', 'read_ctranslate2',
-           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'save_graph']
+           'ctranslate2_spec', 'export_ctranslate2', 'vocabulary_map', 'check_export_place', 'decode_layer',
+           'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'save_graph']
 
 # %% ../../nbs/44_export.ipynb #800b635a
 import copy
 import logging
 import math
-import struct
 import warnings
-from io import BytesIO
 from pathlib import Path
 
 import torch
@@ -27,7 +25,7 @@ from annotated_transformer.transformer import (
     sinusoids,
 )
 
-from ..checks import check_choice, check_number, require, short_repr
+from ..checks import check_choice, check_number, require
 from ..data.text import PAD, SPECIALS
 from ..engine.cache import can_cache, runs_as
 from ..train.checkpoints import atomic_folder
@@ -156,34 +154,6 @@ def check_export_place(folder):
     if (place/"model.safetensors").exists():
         raise FileExistsError(f"{place} holds a saved translator: choose another folder.")
     return place
-
-# %% ../../nbs/44_export.ipynb #ctread02
-def read_ctranslate2(
-    folder:str|Path,  # Folder of a CTranslate2 model
-)->dict[str, Tensor]: # Variables of `model.bin` by name; aliases share one tensor
-    "Read the variables of a CTranslate2 model."
-    path = Path(folder)/"model.bin"
-    if not path.is_file(): raise FileNotFoundError(f"{path} does not exist.")
-    try: return _variables(BytesIO(path.read_bytes()))
-    except (struct.error, LookupError, ValueError, RuntimeError) as e:
-        text = f"{path} is not a CTranslate2 model of binary version 6: {str(e)[:200]}."
-        raise ValueError(text) from None
-
-def _variables(file):
-    "Parse a `model.bin`: header, variables, aliases."
-    kinds = (torch.float32, torch.int8, torch.int16, torch.int32, torch.float16, torch.bfloat16)
-    def number(form): return struct.unpack("<" + form, file.read(struct.calcsize(form)))[0]
-    def text(): return file.read(number("H"))[:-1].decode() # without the final zero byte
-    if (version := number("I")) != 6: raise ValueError(f"this is version {version}")
-    found, _, _, count = {}, text(), number("I"), number("I") # name and revision of the format
-    for _ in range(count):
-        name, shape = text(), [number("I") for _ in range(number("B"))]
-        kind, size = kinds[number("B")], number("I")
-        if math.prod(shape) * kind.itemsize != size or not size:
-            name, shape = short_repr(name), short_repr(shape)
-            raise ValueError(f"{name} has {size} bytes for the shape {shape}")
-        found[name] = torch.frombuffer(bytearray(file.read(size)), dtype=kind).reshape(shape)
-    return found | {text(): found[text()] for _ in range(number("I"))}
 
 # %% ../../nbs/44_export.ipynb #ddc87159
 def decode_layer(layer, x, past, source, mask):

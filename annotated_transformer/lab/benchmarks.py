@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'speeds', 'harvard_batches', 'Setup', 'build_model',
-           'trainer', 'contender', 'LibraryTransformer', 'library_state', 'library_contender', 'contenders',
-           'check_agreement', 'steps_benchmark', 'benchmarks', 'write_record', 'bench']
+           'trainer', 'contender', 'LibraryTransformer', 'library_contender', 'contenders', 'check_agreement',
+           'steps_benchmark', 'benchmarks', 'write_record', 'bench']
 
 # %% ../../nbs/92_benchmarks.ipynb #b0f4eb01
 import copy
@@ -35,6 +35,7 @@ from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
 from ..transformer import Batch, EncoderDecoder, make_model
+from .interop import to_torch
 
 # %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
 class Workload(NamedTuple):
@@ -186,47 +187,30 @@ def contender(
 
 # %% ../../nbs/92_benchmarks.ipynb #535ea9f5
 class LibraryTransformer(nn.Module):
-    "`torch.nn.Transformer` with the weights of one of our models, called as that model."
+    "A model of ours as `torch.nn.Transformer`, called with masks of padding."
     def __init__(self,
-        ours:EncoderDecoder, # Heads of width D / h, with biases; embeddings are shared
-        c:TransformerConfig, # Its configuration
+        ours:EncoderDecoder, # Model whose heads divide its width; copied
     ):
         super().__init__()
-        self.src_embed, self.tgt_embed = ours.src_embed, ours.tgt_embed
-        self.generator = ours.generator
-        self.body = nn.Transformer(c.d_model, c.h, c.N, c.N, c.d_ff, c.dropout, batch_first=True,
-                                   norm_first=c.norm_first, layer_norm_eps=1e-6)
-        if not c.norm_first: self.body.encoder.norm = self.body.decoder.norm = nn.Identity()
-        self.body.load_state_dict(library_state(ours))
+        self.parts = to_torch(ours)
+        self.generator = self.parts.generator
 
     def forward(self, src, tgt, src_mask, tgt_mask):
         "Ids and masks to hidden states `(B, T, D)`; the library's masks mean the opposite."
         hidden, T = ~src_mask[:, 0], tgt.size(1)
         causal = torch.ones(T, T, dtype=torch.bool, device=tgt.device).triu(1)
-        return self.body(
-            self.src_embed(src), self.tgt_embed(tgt), tgt_mask=causal, src_key_padding_mask=hidden,
-            tgt_key_padding_mask=~tgt_mask[:, -1], memory_key_padding_mask=hidden)
-
-def library_state(model):
-    "Weights of encoder and decoder under the names of `nn.Transformer`."
-    names = {"src_attn": "multihead_attn", "feed_forward.w_": "linear", "W_o": "out_proj",
-             "W_q.": "in_proj_", "W_k.": "in_proj_", "W_v.": "in_proj_", # one matrix there
-             "sublayer.0.norm": "norm1", "sublayer.1.norm": "norm2", "sublayer.2.norm": "norm3"}
-    state = {}
-    for name, weight in model.state_dict().items():
-        for ours, theirs in names.items(): name = name.replace(ours, theirs)
-        if name.startswith(("encoder", "decoder")): state.setdefault(name, []).append(weight)
-    return {name: torch.cat(weights) for name, weights in state.items()}
+        return self.parts.transformer(
+            self.parts.src_embed(src), self.parts.tgt_embed(tgt), tgt_mask=causal,
+            src_key_padding_mask=hidden, tgt_key_padding_mask=~tgt_mask[:, -1],
+            memory_key_padding_mask=hidden)
 
 def library_contender(
-    model:EncoderDecoder,     # Weights to start from; copied
-    config:TransformerConfig, # Its configuration
-    smoothing:float=0.1,      # ε, shared over V tokens as in the library
-    bf16:bool=False,          # Products in bfloat16 where that is fast
-)->Callable[[Batch], float]:  # Makes one update; returns the loss per token
+    model:EncoderDecoder, # Weights to start from; copied
+    smoothing:float=0.1,  # ε, shared over V tokens as in the library
+    bf16:bool=False,      # Products in bfloat16 where that is fast
+)->Callable[[Batch], float]: # Makes one update; returns the loss per token
     "Return an update of `torch.nn.Transformer` with `F.cross_entropy` and fused Adam."
-    device = next(model.parameters()).device
-    model = LibraryTransformer(copy.deepcopy(model), config).to(device)
+    model = LibraryTransformer(model)
     how = dict(ignore_index=2, label_smoothing=smoothing, reduction="sum")
     def compute(x, y, norm):
         total = F.cross_entropy(model.generator.logits(x).flatten(0, 1), y.flatten(), **how)
@@ -244,15 +228,14 @@ STEPS["fused Adam"] = replace(STEPS["FastDropout"], fused_adam=True)
 STEPS["bf16"] = replace(STEPS["fused Adam"], bf16=True)
 
 def contenders(
-    model:EncoderDecoder,     # Weights to start from
-    config:TransformerConfig, # Its configuration
-    smoothing:float=0.1,      # ε
-)->dict[str, Callable]:       # Name -> update of a batch, returns the loss per token
+    model:EncoderDecoder, # Weights to start from
+    smoothing:float=0.1,  # ε
+)->dict[str, Callable]:   # Name -> update of a batch, returns the loss per token
     "The steps, the last one without inner dropout, and the library's Transformer."
     setups = STEPS | {"no inner dropout": replace(STEPS["bf16"], inner_dropout=False)}
     runs = {name: contender(setup, model, smoothing) for name, setup in setups.items()}
     for name in ("nn.Transformer", "nn.Transformer, bf16"):
-        runs[name] = library_contender(model, config, smoothing, bf16=name.endswith("bf16"))
+        runs[name] = library_contender(model, smoothing, bf16=name.endswith("bf16"))
     return runs
 
 # %% ../../nbs/92_benchmarks.ipynb #ec742547
@@ -267,7 +250,7 @@ def check_agreement(
     torch.manual_seed(0)
     model = make_model(work.vocab, work.vocab, **asdict(config)).to(device)
     for smoothing in (.1, 0.):
-        runs = contenders(model, config, smoothing)
+        runs = contenders(model, smoothing)
         losses = {name: (step(batch), step(batch)) for name, step in runs.items()}
         for name, (first, second) in losses.items():
             if smoothing and name.startswith("nn.Transformer"): continue # smooths over V tokens
@@ -289,7 +272,7 @@ def steps_benchmark(
     check_agreement(config, work, device)
     torch.manual_seed(0)
     model = make_model(work.vocab, work.vocab, **asdict(config)).to(device)
-    seconds = interleave(contenders(model, config), work.batches, repeats)
+    seconds = interleave(contenders(model), work.batches, repeats)
     return dict(tokens=[b.ntokens for b in work.batches] * repeats, seconds=seconds)
 
 # %% ../../nbs/92_benchmarks.ipynb #fd9b694a
