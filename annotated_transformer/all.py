@@ -79,8 +79,7 @@ from .inference.translator import Candidate, Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from annotated_transformer.inference.metrics import (
     Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,
-    library_metrics, teacher_forced, teacher_forced_logp,
-    word_error_rate,
+    library_metrics, teacher_forced, word_error_rate,
 )
 from .lab.architecture import Drawing, draw_model, size_by_part, trace_shapes
 from annotated_transformer.lab.attention_maps import (

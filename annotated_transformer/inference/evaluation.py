@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
-from ..checks import check_choice, check_number
+from ..checks import check_choice, check_number, require
 from ..data.text import check_strings, clean_text, ngrams
 
 # %% ../../nbs/42_evaluation.ipynb #fe3fa50a
@@ -163,12 +163,7 @@ def moses_tokenizer(
     lang:str, # Language code such as "en"
 ):            # -> `MosesTokenizer` of sacremoses; an unknown language has general rules
     "Return the Moses tokenizer of a language."
-    try:
-        from sacremoses import MosesTokenizer
-    except ImportError:
-        text = "BLEU of Moses tokens needs sacremoses: run `pip install .[moses]`."
-        raise ImportError(text) from None
-    return MosesTokenizer(base_language(lang))
+    return require("sacremoses", ".[moses]").MosesTokenizer(base_language(lang))
 
 # %% ../../nbs/42_evaluation.ipynb #5e153ba6
 def sentence_counts(texts, form, lang, tokenize=None):

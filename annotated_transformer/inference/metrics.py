@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['UNITS', 'Metric', 'library_metrics', 'split_words', 'edit_distance', 'word_error_rate', 'character_error_rate',
-           'error_rate', 'teacher_forced_logp', 'ForcedScores', 'teacher_forced', 'vocabulary_name', 'Report',
-           'compute_metrics', 'text_table', 'side_by_side', 'compare_metric', 'evaluate_translator', 'language_pair',
-           'compare_reports', 'scored_pairs', 'evaluate', 'write_record']
+           'error_rate', 'ForcedScores', 'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table',
+           'side_by_side', 'compare_metric', 'evaluate_translator', 'language_pair', 'compare_reports', 'scored_pairs',
+           'evaluate', 'write_record']
 
 # %% ../../nbs/46_metrics.ipynb #8bbe366f
 import math
@@ -19,7 +19,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
 
 from annotated_transformer.inference.commands import (
     hide_progress_bars,
@@ -43,14 +42,12 @@ from annotated_transformer.train.command_line import (
     is_script,
 )
 
-from ..checks import check_choice, check_number, short_repr
-from ..data.batching import TokenBatches, to_device
+from ..checks import check_choice, short_repr
 from ..data.corpora import CORPORA, load_corpus, pairs_digest
-from ..data.text import PAD, UNK, clean_text, languages
+from ..data.text import UNK, clean_text, languages
 from ..train.checkpoints import to_strict_json
 from ..train.recipes import check_pairs
-from ..transformer import Batch
-from .decoding import max_positions, score_targets
+from .decoding import max_positions
 from .translator import Translator, check_single
 
 # %% ../../nbs/46_metrics.ipynb #3baee3b1
@@ -130,15 +127,6 @@ def error_rate(split, outputs, references, lowercase):
     return 100 * edits / max(1, sum(map(len, references)))
 
 # %% ../../nbs/46_metrics.ipynb #8d5d303e
-def teacher_forced_logp(
-    model:nn.Module|Sequence[nn.Module], # An `EncoderDecoder`, or an ensemble
-    batch:Batch,     # Pairs on the model's device
-)->tuple[Tensor, Tensor]: # Log-probability of each label `(N,)`; whether it is the argmax `(N,)`
-    "Log-probabilities of the labels of a batch, padding left out."
-    targets = torch.cat([batch.tgt[:, :1], batch.tgt_y], 1)
-    scored = score_targets(model, batch.src, batch.src_mask, targets, PAD)
-    return tuple(x[batch.tgt_y != PAD] for x in scored)
-
 @dataclass(frozen=True)
 class ForcedScores:
     "Sums of the teacher-forced probabilities of a test set."
@@ -173,7 +161,6 @@ def teacher_forced(
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     pairs, models = check_pairs(pairs), translator.ensemble_models(ensemble)
-    check_number("max_tokens", max_tokens, 1, whole=True)
     most = min(8 * translator.max_source, max_positions(models) - 1)
     name = vocabulary_name(translator.tgt_tokenizer)
     rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
@@ -184,10 +171,7 @@ def teacher_forced(
                       stacklevel=2)
     if not kept: return ForcedScores(0., 0, 0, 0, 0, name, left_out)
     ids = translator.encode_scored(kept, models)
-    longest = 1 + max(len(side) for two in ids for side in two)
-    batches = TokenBatches(ids, max(max_tokens, longest)).epoch()
-    moved = (to_device(batch, translator.device) for batch in batches)
-    logp, first = map(torch.cat, zip(*(teacher_forced_logp(models, batch) for batch in moved)))
+    logp, first = map(torch.cat, zip(*translator.score_ids(ids, models, max_tokens)))
     unknown = sum(target.count(UNK) for _, target in ids)
     characters = sum(len(clean_text(reference)) for _, reference in kept)
     return ForcedScores(-float(logp.cpu().double().sum()), len(logp), int(first.sum()), unknown,

@@ -315,14 +315,19 @@ def score(self:Translator,
 )->list[float]:                      # Log-probability of each target in nats, `</s>` included
     "Score given translations by teacher forcing."
     pairs, models = check_pairs(pairs), self.ensemble_models(ensemble)
+    scored = self.score_ids(self.encode_scored(pairs, models), models, max_tokens)
+    return [logp.sum().item() for logp, _ in scored]
+
+@patch
+def score_ids(self:Translator, ids, models, max_tokens):
+    "Log-probability of each target token, and whether it is the most probable one, for each pair."
     check_number("max_tokens", max_tokens, 1, whole=True)
-    ids = self.encode_scored(pairs, models)
-    sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [0.] * len(ids)
+    sizes, out = [(len(s) + 1, len(t) + 2) for s, t in ids], [None] * len(ids)
     for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))):
         src = pad_rows([[*ids[i][0], EOS] for i in rows], PAD).to(self.device)
         tgt = pad_rows([[BOS, *ids[i][1], EOS] for i in rows], PAD).to(self.device)
-        logp, _ = score_targets(models, src, padding_mask(src, PAD), tgt, PAD)
-        for i, total in zip(rows, logp.sum(1).tolist()): out[i] = total
+        scored = score_targets(models, src, padding_mask(src, PAD), tgt, PAD)
+        for i, *both in zip(rows, *scored): out[i] = [x[:sizes[i][1] - 1] for x in both]
     return out
 
 @patch
