@@ -5,16 +5,14 @@
 # %% auto #0
 __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'speeds', 'harvard_batches', 'Setup', 'build_model',
            'trainer', 'contender', 'LibraryTransformer', 'library_contender', 'contenders', 'check_agreement',
-           'steps_benchmark', 'benchmarks', 'write_record', 'bench']
+           'steps_benchmark', 'benchmarks', 'bench']
 
 # %% ../../nbs/92_benchmarks.ipynb #b0f4eb01
 import copy
-import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
@@ -30,6 +28,7 @@ from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
 from ..engine.fast import FAST, FastAttention, FastDropout, FastLayerNorm
 from ..engine.losses import CrossEntropyCompute
+from ..inference.commands import write_json
 from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
@@ -64,7 +63,7 @@ def interleave(
     items:Iterable,                 # Items, such as batches
     repeats:int=1,                  # Rounds that count, after one that does not
     clock:Callable=perf_counter,    # Returns seconds
-)->dict[str, list[float]]:          # Name -> seconds, round by round and item by item
+)->dict[str, list[float]]:          # Name -> seconds to 6 digits, round by round and item by item
     "Time the contenders in turns on every item."
     check_number("repeats", repeats, 1, whole=True)
     times, items = {name: [] for name in contenders}, list(items)
@@ -73,7 +72,7 @@ def interleave(
             for name, run in contenders.items():
                 start = clock()
                 run(item)
-                if number: times[name].append(clock() - start)
+                if number: times[name].append(round(clock() - start, 6))
     return times
 
 # %% ../../nbs/92_benchmarks.ipynb #9311698a
@@ -289,15 +288,6 @@ def benchmarks(
     steps = steps_benchmark(config, work, repeats, device)
     return dict(hardware=hardware(device), data=work.data, size=size, steps=steps)
 
-def write_record(
-    record:dict, # Such as the result of `benchmarks`
-    path,        # File; an older one is replaced
-)->Path:         # The same path
-    "Save a record as JSON with times in microseconds."
-    rounded = json.loads(json.dumps(record), parse_float=lambda digits: round(float(digits), 6))
-    Path(path).write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
-    return Path(path)
-
 # %% ../../nbs/92_benchmarks.ipynb #bf3c1582
 @console_script
 def bench(
@@ -319,4 +309,6 @@ def bench(
     record = dict(command=command) | benchmarks(size, batches, repeats, device)
     rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
     print(pd.DataFrame(rows).to_string(index=False), flush=True)
-    if json: print(f"saved in {write_record(record, json)}")
+    if json:
+        write_json(json, record)
+        print(f"saved in {json}")
