@@ -25,6 +25,7 @@ from annotated_transformer.inference.commands import (
     load_models,
     named_command,
     user_path,
+    write_json,
 )
 from annotated_transformer.inference.evaluation import (
     CLEAN,
@@ -45,7 +46,6 @@ from annotated_transformer.train.command_line import (
 from ..checks import check_choice, short_repr
 from ..data.corpora import CORPORA, load_corpus, pairs_digest
 from ..data.text import UNK, clean_text, languages
-from ..train.checkpoints import to_strict_json
 from ..train.recipes import check_pairs
 from .decoding import max_positions
 from .translator import Translator, check_single
@@ -348,7 +348,7 @@ def write_record(path, record):
     def written(v): return str(v) if isinstance(v, float) and not math.isfinite(v) else v
     figures = [{name: written(v) for name, v in row.items()} for row in record["figures"]]
     comparison = record["comparison"] and asdict(record["comparison"])
-    text = to_strict_json(record | dict(figures=figures, comparison=comparison), "record")
-    check_record(path, "at-evaluate").write_text(text + "\n", encoding="utf-8")
+    path = check_record(path, "at-evaluate")
+    write_json(path, record | dict(figures=figures, comparison=comparison))
 
 if is_script(sys._getframe()): named_command(evaluate)()

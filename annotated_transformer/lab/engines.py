@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SEARCHES', 'STEPS', 'OURS', 'THEIRS', 'harvard_greedy', 'harvard_beam', 'expand', 'sources', 'in_batches',
-           'cut_at_end', 'our_greedy', 'our_beam', 'CTranslate2Engine', 'slope', 'lengths_benchmark', 'comparison',
+           'cut_at_end', 'our_greedy', 'our_beam', 'ctranslate2_decoder', 'slope', 'lengths_benchmark', 'comparison',
            'comparison_table', 'contender_names', 'contender', 'load_program', 'run_job', 'EngineProcess',
            'engines_benchmark', 'search_table', 'latencies', 'bench_decoding']
 
@@ -61,17 +61,15 @@ def harvard_beam(
     model:nn.Module,  # An `EncoderDecoder`
     ids:list[int],    # One source, `</s>` included
     max_len:int=72,   # Maximum length, start symbol included
-    beam_size:int=4,  # Number of hypotheses
 )->list[int]:         # Output with `<s>`
-    "Beam search in the same way: one sentence, all prefixes recomputed at every step."
-    check_number("beam_size", beam_size, 1, whole=True)
+    "Beam search of size 4 in the same way: one sentence, all prefixes recomputed at every step."
     live, done = [(0., [BOS])], []
     with torch.no_grad():
         memory = model.encode(torch.tensor([ids]), None)
         while live and len(live[0][1]) < max_len:
-            grown = expand(model, memory, live, 2 * beam_size)
+            grown = expand(model, memory, live, 8)
             done += [one for one in grown if one[1][-1] == EOS]
-            live = [one for one in grown if one[1][-1] != EOS][:beam_size]
+            live = [one for one in grown if one[1][-1] != EOS][:4]
             if done and live and live[0] <= max(done): break
     return max(done or live)[1]
 
@@ -134,34 +132,27 @@ def our_beam(
     return [[BOS, *hypotheses[0].ids] for hypotheses in found]
 
 # %% ../../nbs/97_engines.ipynb #1e6c2abe
-class CTranslate2Engine:
-    "The model of a translator in CTranslate2, with as many threads as torch uses."
-    def __init__(self,
-        translator:Translator,      # Provides the weights
-        quantization:str|None=None, # "int8", or None: float32
-        mapped:bool=False,          # Use CTranslate2's own shortlist; needs a lexical table
-    ):
-        import ctranslate2
-        self.mapped = mapped
-        with tempfile.TemporaryDirectory() as folder:
-            path = export_ctranslate2(translator, Path(folder)/"model", quantization)
-            self.engine = ctranslate2.Translator(
-                str(path), device="cpu", inter_threads=1, intra_threads=torch.get_num_threads(),
-                compute_type=quantization or "float32")
-
-    def translate(self,
-        rows:list[list[int]], # Sources, `</s>` included
-        size:int=32,          # Sentences per batch
-        beam_size:int=1,      # Beam size
-        max_len:int=72,       # Maximum length, start symbol included
-    )->list[list[int]]:       # Outputs with `<s>`
-        "Decode all sentences, sorted by length, without a length penalty."
-        names = [[*map(str, row[:-1]), "</s>"] for row in rows]
-        found = self.engine.translate_batch(
-            names, beam_size=beam_size, length_penalty=0, max_batch_size=size,
-            max_decoding_length=max_len - 1, return_end_token=True, use_vmap=self.mapped)
-        def ids(tokens): return [EOS if token == "</s>" else int(token) for token in tokens]
+def ctranslate2_decoder(
+    translator:Translator,      # Provides the weights
+    quantization:str|None=None, # "int8", or None: float32
+    mapped:bool=False,          # Use CTranslate2's own shortlist; needs a lexical table
+    size:int=32,                # Sentences per batch
+    beam_size:int=1,            # Beam size
+)->Callable:                    # Sources with `</s>` to outputs with `<s>`, at most 72 tokens
+    "Decode in CTranslate2 with as many threads as torch uses, without a length penalty."
+    import ctranslate2
+    with tempfile.TemporaryDirectory() as folder:
+        path = export_ctranslate2(translator, Path(folder)/"model", quantization)
+        engine = ctranslate2.Translator(
+            str(path), device="cpu", inter_threads=1, intra_threads=torch.get_num_threads(),
+            compute_type=quantization or "float32")
+    def ids(tokens): return [EOS if token == "</s>" else int(token) for token in tokens]
+    def decode(rows):
+        found = engine.translate_batch(
+            [[*map(str, row[:-1]), "</s>"] for row in rows], beam_size=beam_size, length_penalty=0,
+            max_batch_size=size, max_decoding_length=71, return_end_token=True, use_vmap=mapped)
         return [[BOS, *ids(one.hypotheses[0])] for one in found]
+    return decode
 
 # %% ../../nbs/97_engines.ipynb #599bbc34
 def slope(
@@ -191,7 +182,6 @@ def comparison(
     "Time all contenders in turns on the same sentences."
     if not rows: raise ValueError("rows is empty: give at least one source.")
     steps = {name: step for name, (_, step) in contenders.items()}
-    for name, step in steps.items(): check_number(f"step of {name}", step, 1, whole=True)
     def every(decode, step, rows): return decode(rows[::step])
     runs = {name: partial(every, *one) for name, one in contenders.items()}
     outputs = {name: run(rows) for name, run in runs.items()}
@@ -239,8 +229,8 @@ def contender(
     "Return the decoder of one program."
     greedy, int8, mapped = search == "greedy", "int8" in name, "shortlist" in name
     if name in THEIRS:
-        engine = CTranslate2Engine(translator, "int8" if int8 else None, mapped)
-        return partial(engine.translate, size=size, beam_size=1 if greedy else 4)
+        beam_size, quantization = 1 if greedy else 4, "int8" if int8 else None
+        return ctranslate2_decoder(translator, quantization, mapped, size, beam_size)
     if name in STEPS:
         loop = partial(harvard_greedy, stop="stopping" in name) if greedy else harvard_beam
         def one_by_one(rows): return [loop(translator.model, row) for row in rows]
@@ -281,16 +271,16 @@ def run_job(setting, rows, search, size, alone):
     kernels = [dict(size=str(n), kernel=min(race, key=race.get)) for n, race in races.items()]
     return outputs, seconds, cpu, kernels
 
-class EngineProcess:
+class EngineProcess(ProcessPoolExecutor):
     "One program of the benchmark in a process of its own."
     def __init__(self, *setting): # name, model, data, threads, size of the shortlist
-        self.pool = ProcessPoolExecutor(1, get_context("spawn"))
+        super().__init__(1, get_context("spawn"))
         self.setting, self.kernels, self.cpu = setting, [], {} # seconds per sentence
 
     def run(self, rows, search, size, alone=False):
         "Return the outputs of all rows; `alone`: the seconds of each row."
         work = import_module("annotated_transformer.lab.engines").run_job # found by the process
-        try: found = self.pool.submit(work, self.setting, rows, search, size, alone).result()
+        try: found = self.submit(work, self.setting, rows, search, size, alone).result()
         except BrokenProcessPool:
             raise RuntimeError(f"the process of {self.setting[0]!r} ended.") from None
         outputs, seconds, cpu, self.kernels = found
@@ -320,13 +310,10 @@ def engines_benchmark(
     record = dict(hardware=hardware("cpu"), data=data, sentences=len(pairs), batch=size,
                   model=f"{c.N} + {c.N_decoder or c.N} layers, width {c.d_model}") | setting
     with ExitStack() as stack:
-        def start(name):
-            process = EngineProcess(name, str(model), data, threads, shortlist)
-            stack.enter_context(process.pool)
-            return process
         searches = [search for search in SEARCHES if search in what or "latency" in what]
         names = dict.fromkeys(name for search in searches for name in contender_names(search))
-        processes = {name: start(name) for name in names}
+        made = {name: EngineProcess(name, str(model), data, threads, shortlist) for name in names}
+        processes = {name: stack.enter_context(process) for name, process in made.items()}
         for search in SEARCHES:
             if search in what:
                 record[search] = search_table(processes, search, size, repeats, translator, pairs)
