@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['UNITS', 'Metric', 'library_metrics', 'split_words', 'edit_distance', 'word_error_rate', 'character_error_rate',
-           'error_rate', 'ForcedScores', 'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table',
-           'side_by_side', 'compare_metric', 'evaluate_translator', 'language_pair', 'compare_reports', 'scored_pairs',
-           'evaluate', 'write_record']
+           'error_rate', 'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table', 'side_by_side',
+           'compare_metric', 'evaluate_translator', 'language_pair', 'compare_reports', 'scored_pairs', 'evaluate',
+           'write_record']
 
 # %% ../../nbs/46_metrics.ipynb #8bbe366f
 import math
@@ -126,56 +126,36 @@ def error_rate(split, outputs, references, lowercase):
     edits = sum(map(edit_distance, outputs, references))
     return 100 * edits / max(1, sum(map(len, references)))
 
-# %% ../../nbs/46_metrics.ipynb #8d5d303e
-@dataclass(frozen=True)
-class ForcedScores:
-    "Sums of the teacher-forced probabilities of a test set."
-    nats:float      # Negative log-probability of all tokens
-    tokens:int      # Number of tokens, `</s>` included
-    first:int       # Number of tokens that are the argmax
-    unknown:int     # Number of `<unk>` tokens
-    characters:int  # Characters of the references
-    vocabulary:str  # Name of the target tokenizer, see `vocabulary_name`
-    left_out:int=0  # Number of references that are too long
-
-    def metrics(self)->dict[str, Metric]: # Token accuracy, perplexity, bits per character
-        "The three metrics; none if all references are too long."
-        if not self.tokens: return {}
-        end = "end:yes|smooth:none" + (f"|left_out:{self.left_out}" if self.left_out else "")
-        per_token = f"forced:yes|tok:{self.vocabulary}|{end}"
-        per_text = f"forced:yes|unk:{self.unknown}|{end}"
-        perplexity = float(torch.tensor(self.nats / self.tokens, dtype=torch.float64).exp())
-        bits = self.nats / math.log(2) / max(1, self.characters)
-        return {"token accuracy": Metric(100 * self.first / self.tokens, per_token),
-                "perplexity": Metric(perplexity, per_token, lower=True),
-                "bits per character": Metric(bits, per_text, lower=True)}
-
 # %% ../../nbs/46_metrics.ipynb #3cfeab7f
 def teacher_forced(
     translator:Translator,           # A trained translator
     pairs:Iterable[tuple[str, str]], # Sources with their references
     max_tokens:int=4000,             # Tokens per batch and side, padding included
     ensemble:Sequence=(),            # Translators whose probabilities are averaged with this one's
-)->ForcedScores:                     # Sums over all references
+)->dict[str, Metric]:                # Token accuracy, perplexity, bits per character
     "Score the references by teacher forcing; those that are too long are left out."
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     pairs, models = check_pairs(pairs), translator.ensemble_models(ensemble)
     most = min(8 * translator.max_source, max_positions(models) - 1)
-    name = vocabulary_name(translator.tgt_tokenizer)
     rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
     kept = [two for two, row in zip(pairs, rows) if len(row) <= most]
     if left_out := len(pairs) - len(kept):
         warnings.warn(f"{left_out} of {len(pairs)} references have more than {most:,} tokens: "
                       "token accuracy, perplexity and bits per character leave them out.",
                       stacklevel=2)
-    if not kept: return ForcedScores(0., 0, 0, 0, 0, name, left_out)
+    if not kept: return {}
     ids = translator.encode_scored(kept, models)
     logp, first = map(torch.cat, zip(*translator.score_ids(ids, models, max_tokens)))
+    nats, n = -logp.double().sum(), len(logp)
     unknown = sum(target.count(UNK) for _, target in ids)
     characters = sum(len(clean_text(reference)) for _, reference in kept)
-    return ForcedScores(-float(logp.cpu().double().sum()), len(logp), int(first.sum()), unknown,
-                        characters, name, left_out)
+    end = "end:yes|smooth:none" + (f"|left_out:{left_out}" if left_out else "")
+    per_token = f"forced:yes|tok:{vocabulary_name(translator.tgt_tokenizer)}|{end}"
+    bits = nats.item() / math.log(2) / max(1, characters)
+    return {"token accuracy": Metric(100 * int(first.sum()) / n, per_token),
+            "perplexity": Metric((nats / n).exp().item(), per_token, lower=True),
+            "bits per character": Metric(bits, f"forced:yes|unk:{unknown}|{end}", lower=True)}
 
 def vocabulary_name(tokenizer):
     "Kind, size and hash of a vocabulary, such as subword-8000-1a2b3c4d."
@@ -202,7 +182,7 @@ class Report:
 def compute_metrics(
     outputs:Iterable[str],     # Translations, detokenized
     references:Iterable[str],  # One reference per output, raw
-    forced:ForcedScores|None=None, # Probabilities of the same references; None: unknown
+    forced:dict[str, Metric]|None=None, # Result of `teacher_forced`; None: unknown
     lowercase:bool=False,      # Ignore case
     lang:str="en",             # Language of both, for the tokenizer of BLEU
     tokenize:str|None=None,    # Name in `TOKENIZERS`; None: that of the language
@@ -218,8 +198,7 @@ def compute_metrics(
         signature = f"{how}|{unit}|edits:levenshtein{CLEAN}"
         metrics[name] = Metric(rate(outputs, references, lowercase), signature, lower=True)
     exact = Metric(100 * scores.exact, f"{how}|unit:sentence|match:exact{CLEAN}")
-    probabilities = forced.metrics() if forced else {}
-    return Report(scores, metrics | {"sentence accuracy": exact} | probabilities)
+    return Report(scores, metrics | {"sentence accuracy": exact} | (forced or {}))
 
 # %% ../../nbs/46_metrics.ipynb #fb596d77
 def text_table(rows):
