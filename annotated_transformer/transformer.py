@@ -522,7 +522,7 @@ class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self,
         generator:nn.Module, # Hidden states to log-probabilities
-        criterion:nn.Module, # Sum of losses of log-probabilities `(N, V)`, labels `(N,)`
+        criterion:nn.Module, # Loss function of log-probabilities `(N, V)`, labels `(N,)`
     ):
         self.generator, self.criterion = generator, criterion
 
