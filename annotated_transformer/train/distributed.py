@@ -128,11 +128,6 @@ def find_backend(device, kind):
     if not distributed.is_available():
         raise RuntimeError("this torch was built without torch.distributed: "
                            f"install the usual build, {fix}")
-    has = dict(gloo=distributed.is_gloo_available, nccl=distributed.is_nccl_available)
-    for name, available in has.items():
-        if name in backend and not available():
-            raise RuntimeError(f"this torch was built without the backend {name}: "
-                               f"install the usual build, {fix}")
     return backend
 
 # %% ../../nbs/32_distributed.ipynb #5920007d
