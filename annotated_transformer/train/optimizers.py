@@ -76,8 +76,6 @@ def make_schedule(
     if name == "noam" and peak is not None:
         raise ValueError(f"peak={short_repr(peak)} has no effect in schedule 'noam': "
                          "choose 'inverse_sqrt'.")
-    if name == "cosine" and total is None:
-        raise ValueError("total is missing: the schedule 'cosine' needs the number of updates.")
     check_number("factor", factor)
     if peak is not None: check_number("peak", peak)
     schedule = partial(rate, model_size=d_model, factor=factor, warmup=warmup)
@@ -194,9 +192,6 @@ def muon(
     weight_decay:float=0.0, # λ, for the matrices
 )->MuonAdamW:        # Optimizer
     "Muon for the matrices of the layers, AdamW for all other parameters."
-    if getattr(torch.optim, "Muon", None) is None:
-        raise ImportError("this torch has no torch.optim.Muon: "
-                          "install torch 2.10 or later, or choose 'adamw'.")
     settings, kinds = adam_settings(model, lr), parameter_kinds(model)
     others = decay_groups(kinds["output"], kinds["rest"], weight_decay)
     matrices, scale = [dict(params=kinds["layers"])], "match_rms_adamw"
