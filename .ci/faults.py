@@ -27,8 +27,8 @@ from torch import Tensor
 
 from annotated_transformer.checks import short_repr
 from annotated_transformer.data.corpora import read_pairs
-from annotated_transformer.data.text import SPECIALS, UNK, clean_text
-from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint, sha256, write_manifest
+from annotated_transformer.data.text import SPECIALS, UNK, clean_text, file_hash
+from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint, write_manifest
 from annotated_transformer.train.optimizers import adam, noam
 from annotated_transformer.transformer import make_model
 
@@ -134,7 +134,7 @@ def climbing(rng, folder):
     other = folder.with_name("epoch-001")/"model.safetensors"
     name = rng.choice(["../epoch-001/model.safetensors", str(other), "/etc/passwd", "..\\epoch-001\\model.safetensors", "a/../../epoch-001/model.safetensors", "model.safetensors\0"])
     listed = json.loads((folder/"MANIFEST.json").read_text())
-    listed["files"][name] = dict(bytes=other.stat().st_size, sha256=sha256(other))
+    listed["files"][name] = dict(bytes=other.stat().st_size, sha256=file_hash(other))
     (folder/"MANIFEST.json").write_text(json.dumps(listed))
 
 HOSTILE = [bombed, zipped_bomb, large_header, deep_header, lying_shape, lying_place, unknown_type, strange_state, folder_for_file, climbing]

@@ -64,7 +64,7 @@ def litter(folder):
 def train_in(folder, epochs=3):
     "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
     import torch
-    from annotated_transformer.train.checkpoints import sha256
+    from annotated_transformer.data.text import file_hash
     from annotated_transformer.config import TrainingConfig, TransformerConfig
     from annotated_transformer.data.pocket import pocket_pairs
     from annotated_transformer.inference.translator import Translator
@@ -72,7 +72,7 @@ def train_in(folder, epochs=3):
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
     model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup_steps=10, average_checkpoints=2, save_every=2)
     translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
-    return sha256(translator.save_pretrained(folder/'model')/'model.safetensors')
+    return file_hash(translator.save_pretrained(folder/'model')/'model.safetensors')
 
 def end_before(n, folder, note, events):
     """The process ends before file-system call number n inside the folder, as in a power cut; a file opened for writing counts twice, as it is then there and empty.
@@ -205,7 +205,7 @@ def strike_in_save(process, writers, folder, number, strike):
 
 def killed_run(number, data, folder, target, dice, length):
     "Kill one training at least once, the first time in a save in a third of the runs, and let it end; what has to be true of it"
-    from annotated_transformer.train.checkpoints import sha256
+    from annotated_transformer.data.text import file_hash
     phases, lost = [], 0
     while True:
         process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
@@ -222,14 +222,14 @@ def killed_run(number, data, folder, target, dice, length):
         phases.append(phase(folder, began))
         told = max((int(line.split()[1].rstrip(':')) for line in out.splitlines() if line.startswith('epoch ')), default=0)
         lost += max(0, told - newest(folder))
-    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
-    from annotated_transformer.train.checkpoints import sha256
+    from annotated_transformer.data.text import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
-    length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
+    length, target = time.time() - began, file_hash(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: killed_run(number, data, fresh(work/'killed'), target, dice, length))
     return judged(runs)
 
@@ -257,7 +257,7 @@ def children(pid):
 def bereaved_run(number, data, folder, target, dice, length):
     """Kill one of two processes, whom the launcher starts anew: in a save, or at a random moment and again in a third of the runs.
     Or kill both and the launcher, as when a machine is lost, and give the command again"""
-    from annotated_transformer.train.checkpoints import sha256
+    from annotated_transformer.data.text import file_hash
     process, phases, lost, given_up, began = at_train(data, folder/'model', True, 2), [], 0, threading.Event(), time.time()
     def struck(pid, kill):
         nonlocal lost, began
@@ -288,14 +288,14 @@ def bereaved_run(number, data, folder, target, dice, length):
     if process.returncode == -signal.SIGKILL and number % 3 == 2: _, err = (process := at_train(data, folder/'model', True, 2)).communicate()
     if process.returncode: return dict(number=number, kills=len(phases), phases=phases, error=f'status {process.returncode}: {err[-1000:]}')
     if not phases: return bereaved_run(number, data, fresh(folder), target, dice, length) # too late
-    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=sha256(folder/'model/model.safetensors') == target, litter=litter(folder))
+    return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
-    from annotated_transformer.train.checkpoints import sha256
+    from annotated_transformer.data.text import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', True, 2))
-    length, target = time.time() - began, sha256(work/'whole/model/model.safetensors')
+    length, target = time.time() - began, file_hash(work/'whole/model/model.safetensors')
     runs = repeated(n, seed, target, progress, lambda number, dice: bereaved_run(number, data, fresh(work/'bereaved'), target, dice, length))
     return judged(runs)
 

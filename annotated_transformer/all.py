@@ -24,7 +24,7 @@ from .engine.program import IncrementalDecoder, Program, float_linear
 from .engine.parallel import worker_pool
 from annotated_transformer.data.text import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
-    clean_text, detokenize, spacy_tokenizer, vocabulary_digest,
+    clean_text, detokenize, file_hash, spacy_tokenizer, vocabulary_digest,
 )
 from annotated_transformer.data.bpe import (
     SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,
@@ -49,7 +49,7 @@ from annotated_transformer.train.optimizers import (
 )
 from annotated_transformer.train.checkpoints import (
     average, average_states, checkpoints, load_checkpoint, load_weights, read_state,
-    save_checkpoint, save_weights, sha256,
+    save_checkpoint, save_weights,
 )
 from annotated_transformer.train.distributed import (
     DDPWorker, FSDPWorker, ProcessContext, current_context, full_tensor, join_processes, torchrun,

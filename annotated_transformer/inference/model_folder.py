@@ -31,14 +31,13 @@ from annotated_transformer.train.checkpoints import (
     resolve_backup,
     save_tensors,
     save_weights,
-    sha256,
     unique_tensors,
 )
 
 from ..checks import check_choice, check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json, upgrade_settings
 from ..data.bpe import load_tokenizer
-from ..data.text import vocabulary_digest
+from ..data.text import file_hash, vocabulary_digest
 from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error
@@ -121,7 +120,7 @@ def save_model_folder(
                   vocabulary=vocabulary_digest(*both), about=translator.about)
     text, place = to_strict_json(config, "about", exact=False), check_place(folder)
     card, kept = place/"README.md", place/".README.md" # hidden files are not in the manifest
-    edited = card.is_file() and read_manifest(place).get(card.name, (0, ""))[1] != sha256(card)
+    edited = card.is_file() and read_manifest(place).get(card.name, (0, ""))[1] != file_hash(card)
     with atomic_folder(place) as new:
         if dtype != torch.int8: save_weights(translator.model, new/"model.safetensors", dtype)
         else: save_tensors(to_int8(unique_tensors(translator.model)), new/"model.safetensors")
@@ -197,7 +196,7 @@ def check_file(path, listed, hashed=True):
         raise FileNotFoundError(f"{path.parent} holds no saved {path.name}: {SAVED}")
     check_size(path)
     size, digest = listed[path.name]
-    if path.stat().st_size != size or hashed and sha256(path) != digest:
+    if path.stat().st_size != size or hashed and file_hash(path) != digest:
         raise ValueError(f"{path} is not the file that was saved (its size or sha256 differs).")
 
 class SkipInitialization(TorchFunctionMode):

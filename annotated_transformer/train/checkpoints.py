@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAX_HOLES', 'NO_PLACE', 'SCHEDULED', 'DEVICE_SETTINGS', 'STATE_NAMES', 'unique_tensors', 'check_fit', 'save_weights',
-           'save_tensors', 'load_weights', 'read_weights', 'damaged_file', 'read_tensors', 'copy_weights', 'sha256',
+           'save_tensors', 'load_weights', 'read_weights', 'damaged_file', 'read_tensors', 'copy_weights',
            'saved_files', 'is_regular', 'is_sparse', 'fsync', 'write_manifest', 'read_manifest', 'check_manifest',
            'resolve_backup', 'clean_siblings', 'check_replaceable', 'atomic_folder', 'save_optimizer', 'load_optimizer',
            'check_group', 'read_optimizer', 'state_fits', 'save_checkpoint', 'check_checkpoint', 'read_state',
@@ -12,7 +12,6 @@ __all__ = ['MAX_HOLES', 'NO_PLACE', 'SCHEDULED', 'DEVICE_SETTINGS', 'STATE_NAMES
 
 # %% ../../nbs/31_checkpoints.ipynb #a4c8c7b7
 import errno
-import hashlib
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from torch import Tensor, nn
 
 from ..checks import check_number, short_repr
 from ..config import to_strict_json
+from ..data.text import file_hash
 
 # %% ../../nbs/31_checkpoints.ipynb #8b3a6af7
 def unique_tensors(model:nn.Module)->dict[str, Tensor]: # Name -> parameter or buffer
@@ -120,10 +120,6 @@ def copy_weights(model, tensors):
 # %% ../../nbs/31_checkpoints.ipynb #c0fb0e73
 MAX_HOLES = 2**26 # Bytes
 
-def sha256(path)->str: # 64 hexadecimal digits
-    "Return the SHA-256 hash of a file."
-    with open(path, "rb") as f: return hashlib.file_digest(f, "sha256").hexdigest()
-
 def saved_files(folder)->list[Path]: # Without the manifest and hidden files
     "Return the files of a folder that a manifest lists."
     def counts(p): return p.name != "MANIFEST.json" and not p.name.startswith(".")
@@ -154,7 +150,7 @@ def fsync(path):
 def write_manifest(folder)->None:
     "List size and SHA-256 hash of all visible files in MANIFEST.json, and flush them to disk."
     files = saved_files(folder)
-    listed = {p.name: dict(bytes=p.stat().st_size, sha256=sha256(p)) for p in files}
+    listed = {p.name: dict(bytes=p.stat().st_size, sha256=file_hash(p)) for p in files}
     manifest = Path(folder)/"MANIFEST.json"
     text = json.dumps(dict(format=1, files=listed), indent=2)
     manifest.write_text(text + "\n", encoding="utf-8")
@@ -192,7 +188,7 @@ def check_manifest(folder)->Path: # Its present place, see `resolve_backup`
         for name in listed:
             if is_sparse(folder/name):
                 raise ValueError(f"{folder/name} is a sparse file: restore it from a copy.")
-        changed = [name for name, (_, digest) in listed.items() if sha256(folder/name) != digest]
+        changed = [name for name, (_, digest) in listed.items() if file_hash(folder/name) != digest]
     for name in changed:
         raise ValueError(f"{folder/name} is not the file that was saved (its size or sha256 "
                          "differs): restore it from a copy.")
