@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -367,11 +367,14 @@ def load_checkpoint(
 # %% ../../nbs/31_checkpoints.ipynb #c5043e01
 def checkpoints(
     folder,        # Folder of a run
+    check:Callable=check_checkpoint, # Raises for a damaged one
 )->list[Path]:     # Intact checkpoints, oldest first
     "Return the intact checkpoints of a run; warn about each damaged one."
     intact = []
     for path in epoch_folders(folder):
-        try: intact.append(check_checkpoint(path))
+        try:
+            check(path)
+            intact.append(path)
         except (ValueError, OSError) as e:
             warnings.warn(f"{path} is passed over: {e}", stacklevel=2)
     return intact

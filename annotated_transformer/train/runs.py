@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LEFTOVERS', 'DATA_NAMES', 'STOP_SIGNALS', 'USUAL_HANDLERS', 'RunOptions', 'has_checkpoint', 'lock_folder',
            'run_folder', 'folder_number', 'remove_folder', 'data_settings', 'check_settings', 'EpochProgress',
-           'run_state', 'holds_its_epoch', 'Run', 'Stopped', 'stop_signals']
+           'run_state', 'check_epoch', 'Run', 'Stopped', 'stop_signals']
 
 # %% ../../nbs/33_runs.ipynb #f32d4981
 import csv
@@ -173,17 +173,10 @@ def run_state(folder)->tuple[dict, TrainState, EpochProgress]: # state.json, and
                          "restore it from a copy.") from None
     return state, counters, progress
 
-
-
-def holds_its_epoch(folder):
-    "Return whether a checkpoint holds the state after the epoch in its name; warn otherwise."
-    try:
-        epoch = len(run_state(folder)[0]["history"])
-        if epoch == folder_number(folder): return True
-        reason = f"it holds the state after epoch {epoch}."
-    except ValueError as e: reason = e
-    warnings.warn(f"{folder} is passed over: {reason}", stacklevel=3)
-    return False
+def check_epoch(folder):
+    "Raise unless a checkpoint is intact and holds the state after the epoch in its name."
+    epoch = len(run_state(check_checkpoint(folder))[0]["history"])
+    if epoch != folder_number(folder): raise ValueError(f"it holds the state after epoch {epoch}.")
 
 # %% ../../nbs/33_runs.ipynb #a236024e
 class Run:
@@ -281,7 +274,7 @@ class Run:
 
     def resume(self):
         "Load the newest intact checkpoint and the weights of the final mean."
-        intact = [folder for folder in checkpoints(self.out) if holds_its_epoch(folder)]
+        intact = checkpoints(self.out, check_epoch)
         damaged = {*epoch_folders(self.out)} - {*intact}
         last = self.consecutive(intact)
         for folder in last:
