@@ -65,6 +65,7 @@ def padding_share(
 def check_lengths(
     lengths:Sequence[tuple[int, int]], # Source and target length of each pair
     max_tokens:int,                    # Token budget of a batch
+    first:int=0,                       # Number of the first pair, for messages
 )->list[int]:                          # Length of the longer side of each pair
     "Raise if a pair is longer than the budget."
     check_number("max_tokens", max_tokens, low=1, whole=True)
@@ -73,8 +74,8 @@ def check_lengths(
         raise TypeError("lengths must hold two whole numbers for each pair.") from None
     size = max(longest, default=0)
     if size <= max_tokens: return longest
-    raise ValueError(f"pair {longest.index(size)} has {size} tokens, more than "
-                     f"max_tokens={max_tokens}.")
+    n = first + longest.index(size)
+    raise ValueError(f"pair {n} has {size} tokens, more than max_tokens={max_tokens}.")
 
 def token_batches(
     lengths:Sequence[tuple[int, int]], # Source and target length of each pair, with specials

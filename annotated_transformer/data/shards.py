@@ -20,7 +20,7 @@ from itertools import accumulate, groupby, islice
 from pathlib import Path
 
 from ..checks import check_number, require, short_repr
-from .batching import TokenBatches, token_batches
+from .batching import TokenBatches, check_lengths, token_batches
 from .text import file_hash, json_hash
 
 # %% ../../nbs/25_shards.ipynb #3467273d
@@ -263,14 +263,11 @@ def count_batches(
     max_tokens:int,        # Token budget of a batch
 )->int:                    # Number of batches
     "Number of batches that `token_batches` makes of pairs with these lengths."
-    batches = rows = 0                 # full batches, rows of the open batch
+    batches = rows = 0  # full batches, rows of the open batch
     for length, pairs in sorted(counts.items()):
-        most = max_tokens // length    # rows of a full batch at this length
-        free = max(0, most - rows)
-        if pairs > free:               # close the open batch, and all that follow but the last
-            closed, pairs = divmod(pairs - free - 1, most)
-            batches, rows, pairs = batches + 1 + closed, 0, pairs + 1
-        rows += pairs
+        for _ in range(pairs):
+            if (rows + 1) * length > max_tokens: batches, rows = batches + 1, 0
+            rows += 1
     return batches + bool(rows)
 
 # %% ../../nbs/25_shards.ipynb #5eefbea4
@@ -315,9 +312,8 @@ class ShardedBatches(TokenBatches):
         self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
         self.recut, self.ntokens, self.digest = None, pairs.ntokens, pairs.digest
         for n, counts in enumerate(pairs.counts):
-            if (size := max(counts)) <= max_tokens: continue
-            i = n * pairs.shard + [max(both) for both in pairs.lengths(n)].index(size)
-            raise ValueError(f"pair {i} has {size} tokens, more than max_tokens={max_tokens}.")
+            if max(counts) > max_tokens:
+                check_lengths(pairs.lengths(n), max_tokens, n * pairs.shard)
         self.sizes = [count_batches(counts, max_tokens) for counts in pairs.counts]
 
     def __repr__(self):
