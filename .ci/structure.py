@@ -75,7 +75,7 @@ def problems():
     lines, counted = core_lines(sources['transformer'])
     print(f'core: {lines} lines, {counted} of them neither signature, blank nor header; package: {total:,} lines (aim: 11,000), variants of the Transformer: {variants:,}')
     if lines > 650 or counted > 350: yield f'the core has {lines} lines, {counted} of them code: at most 650 and 350'
-    if total > 13_100: yield f'the package has {total:,} lines: at most 13,100'
+    if total > 12_900: yield f'the package has {total:,} lines: at most 12,900'
     for name, s in sources.items():
         if name not in ('transformer', 'all') and (n := len(s.splitlines())) > 450: yield f'{name} has {n} lines: at most 450'
         for function, size, parameters in functions(s):

@@ -140,7 +140,7 @@ def csv_data(
 # %% ../nbs/04_charts.ipynb #f949606f
 def _angle(labels, width):
     "Angle of labels that have `width` pixels each."
-    return 0 if 6 * max(map(len, labels)) <= width else -45
+    return 0 if 6 * max(map(len, labels)) <= width else -45 if width >= 20 else -90
 
 def _band(channel, field, labels, title, step):
     "An axis of equal steps that shows labels instead of numbers."
@@ -282,7 +282,7 @@ class ChartOptions:
 def _log_ticks(lo, hi):
     "Powers of ten from `lo` to `hi`, with 2 and 5 between them if there are few."
     e = range(math.floor(math.log10(lo)), math.ceil(math.log10(hi)) + 1)
-    ticks = [float(f"{k}e{i}") for i in e for k in ((1, 2, 5) if len(e) < 5 else (1,))]
+    ticks = [float(f"{k}e{i}") for i in e for k in ((1, 2, 5) if len(e) < 4 else (1,))]
     return [t for t in ticks if lo <= t <= hi]
 
 def _channel(values, role, title, log, zero, width):
@@ -297,7 +297,9 @@ def _channel(values, role, title, log, zero, width):
         if lo <= 0: raise ValueError(f"log_{role}=True needs numbers above 0: the least is {lo:g}.")
         ticks = _log_ticks(lo, hi)
         scale = alt.Scale(type="log", nice=False)
-        axis = alt.Axis(values=ticks if len(ticks) > 1 else alt.Undefined, format="~g")
+        label = "format(datum.value, datum.value < .001 || datum.value >= 1e5 ? '.0e' : '~g')"
+        axis = alt.Axis(values=ticks if len(ticks) > 1 else alt.Undefined, labelExpr=label,
+                        labelOverlap=False)
     return channel(f"{role}:Q", title=title, scale=scale, axis=axis)
 
 def _base(table, names, options, zero=False):
