@@ -145,8 +145,9 @@ def _angle(labels, width):
 def _band(channel, field, labels, title, step):
     "An axis of equal steps that shows labels instead of numbers."
     alt, numbers = _altair(), labels == [str(i) for i in range(len(labels))]
+    texts = [label.replace("▁", "_") for label in labels] # many fonts have no U+2581
     axis = alt.Axis(
-        labelExpr=f"{json.dumps(labels)}[datum.value]", labelLimit=120, ticks=False, domain=False,
+        labelExpr=f"{json.dumps(texts)}[datum.value]", labelLimit=120, ticks=False, domain=False,
         labelAngle=_angle(labels, step) if channel == "X" and not numbers else 0,
         labelOverlap=numbers or step < 9)
     return getattr(alt, channel)(f"{field}:O", axis=axis, title=title or None)
@@ -297,7 +298,8 @@ def _channel(values, role, title, log, zero, width):
         if lo <= 0: raise ValueError(f"log_{role}=True needs numbers above 0: the least is {lo:g}.")
         ticks = _log_ticks(lo, hi)
         scale = alt.Scale(type="log", nice=False)
-        label = "format(datum.value, datum.value < .001 || datum.value >= 1e5 ? '.0e' : '~g')"
+        form = "datum.value < .001 || datum.value >= 1e5 ? '.0e' : '~g'"
+        label = f"replace(format(datum.value, {form}), '+', '')"
         axis = alt.Axis(values=ticks if len(ticks) > 1 else alt.Undefined, labelExpr=label,
                         labelOverlap=False)
     return channel(f"{role}:Q", title=title, scale=scale, axis=axis)
