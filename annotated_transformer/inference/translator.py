@@ -326,7 +326,7 @@ def score_ids(self:Translator, ids, models, max_tokens):
     for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))):
         src = pad_rows([[*ids[i][0], EOS] for i in rows], PAD).to(self.device)
         tgt = pad_rows([[BOS, *ids[i][1], EOS] for i in rows], PAD).to(self.device)
-        scored = score_targets(models, src, padding_mask(src, PAD), tgt, PAD)
+        scored = [x.cpu() for x in score_targets(models, src, padding_mask(src, PAD), tgt, PAD)]
         for i, *both in zip(rows, *scored): out[i] = [x[:sizes[i][1] - 1] for x in both]
     return out
 
