@@ -63,7 +63,7 @@ def interleave(
     items:Iterable,                 # Items, such as batches
     repeats:int=1,                  # Rounds that count, after one that does not
     clock:Callable=perf_counter,    # Returns seconds
-)->dict[str, list[float]]:          # Name -> seconds to 6 digits, round by round and item by item
+)->dict[str, list[float]]:          # Name -> seconds, round by round and item by item
     "Time the contenders in turns on every item."
     check_number("repeats", repeats, 1, whole=True)
     times, items = {name: [] for name in contenders}, list(items)
@@ -72,7 +72,7 @@ def interleave(
             for name, run in contenders.items():
                 start = clock()
                 run(item)
-                if number: times[name].append(round(clock() - start, 6))
+                if number: times[name].append(clock() - start)
     return times
 
 # %% ../../nbs/92_benchmarks.ipynb #9311698a
@@ -271,7 +271,8 @@ def steps_benchmark(
     check_agreement(config, work, device)
     torch.manual_seed(0)
     model = make_model(work.vocab, work.vocab, **asdict(config)).to(device)
-    seconds = interleave(contenders(model), work.batches, repeats)
+    times = interleave(contenders(model), work.batches, repeats)
+    seconds = {name: [round(s, 6) for s in some] for name, some in times.items()}
     return dict(tokens=[b.ntokens for b in work.batches] * repeats, seconds=seconds)
 
 # %% ../../nbs/92_benchmarks.ipynb #fd9b694a
