@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['short_repr', 'short_text', 'check_number', 'check_choice', 'check_known', 'check_complete', 'check_ids', 'check_mask',
-           'require']
+           'is_patched', 'require']
 
 # %% ../nbs/03_checks.ipynb #bd83eb39
 import reprlib
@@ -125,6 +125,14 @@ def check_mask(
         raise ValueError(f"mask has shape {short_repr(tuple(mask.shape))}, "
                          f"which does not broadcast to {tuple(shape)}.")
     return mask != 0
+
+# %% ../nbs/03_checks.ipynb #5dc090d3
+def is_patched(
+    module:torch.nn.Module, # Any module
+)->bool:                    # True: only a call of the module gives its result
+    "Whether hooks, or a `forward` of its own, change what a module computes."
+    hooks = module._forward_hooks or module._forward_pre_hooks
+    return bool(hooks) or "forward" in vars(module)
 
 # %% ../nbs/03_checks.ipynb #cc2a27ce
 def require(

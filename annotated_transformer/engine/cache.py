@@ -30,6 +30,8 @@ from annotated_transformer.transformer import (
     subsequent_mask,
 )
 
+from ..checks import is_patched
+
 # %% ../../nbs/16_cache.ipynb #9734a67d
 class KVCache:
     "Keys and values of the positions so far, in a preallocated buffer that grows."
@@ -227,19 +229,19 @@ def parts(
     return found
 
 def runs_as(module, *classes):
-    "Whether the module's `forward` is that of one of these classes, or a fast version of it."
+    "Whether a module computes the same as one of these classes: their `forward`, no hooks."
     forward = getattr(type(module), "forward", None)
-    return forward in [cls.forward for cls in classes] or getattr(forward, "of_core", False)
+    known = forward in [cls.forward for cls in classes] or getattr(forward, "of_core", False)
+    return known and not is_patched(module)
 
 def can_cache(
     model:nn.Module, # An `EncoderDecoder`
 )->bool:             # False: `UncachedStep` decodes it
     "Whether every module of the decoder is one whose earlier positions never change."
     decoder, embed = getattr(model, "decoder", None), getattr(model, "tgt_embed", None)
-    if not runs_as(model, EncoderDecoder) or type(model).decode is not EncoderDecoder.decode:
-        return False
-    if not runs_as(decoder, Decoder) or not isinstance(embed, nn.Sequential) or len(embed) != 2:
-        return False
+    if not runs_as(model, EncoderDecoder) or not runs_as(decoder, Decoder): return False
+    if type(model).decode is not EncoderDecoder.decode or "decode" in vars(model): return False
+    if not isinstance(embed, nn.Sequential) or len(embed) != 2 or is_patched(embed): return False
     additive = getattr(embed[1], "additive", False) # set by other additive position schemes
     if not additive and not runs_as(embed[1], PositionalEncoding, LearnedPositions): return False
     return isinstance(embed[0], Embeddings) and all(map(can_cache_layer, decoder.layers))

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import is_patched
 from ..transformer import LayerNorm, MultiHeadedAttention, recorders
 
 # %% ../../nbs/15_fast.ipynb #bd016067
@@ -49,7 +50,8 @@ def packed_projection(
     *linears:nn.Linear, # Layers of input width D, all with or all without bias
 )->tuple[Tensor, ...]:  # Their outputs
     "Apply several linear layers to the same input in one product."
-    if any(type(m) is not nn.Linear for m in linears): return tuple(m(x) for m in linears)
+    if any(type(m) is not nn.Linear or is_patched(m) for m in linears):
+        return tuple(m(x) for m in linears)
     return F.linear(x, *concatenated(linears)).split([m.out_features for m in linears], -1)
 
 # %% ../../nbs/15_fast.ipynb #6279bf8f

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .. import transformer as core
+from ..checks import is_patched
 from . import cache, fast
 
 # %% ../../nbs/18_program.ipynb #8e3e684a
@@ -370,8 +371,7 @@ def is_known(
     "Whether a model has only the core's modules, no hooks, and sizes that `Program` supports."
     if torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"): return False
     modules = cache.parts(model)
-    if any(type(m) not in KNOWN or m._forward_hooks or m._forward_pre_hooks
-           or "forward" in vars(m) for m in modules): return False
+    if any(type(m) not in KNOWN or is_patched(m) for m in modules): return False
     if not cache.can_cache(model): return False
     embed, layers = model.src_embed, getattr(model.encoder, "layers", ())
     sizes = {(m.h, m.d_k, m.d_v) for m in modules if isinstance(m, core.MultiHeadedAttention)}
