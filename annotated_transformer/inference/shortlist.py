@@ -131,10 +131,10 @@ def learn_shortlist(
 
 def with_shortlist(
     translator, # A `Translator`
-    size:int,   # Number of proposed tokens; 0: all tokens
+    size:int,   # Number of proposed tokens, special tokens included; 0: all tokens
 ):              # A translator that shares the weights of this one
     "Return a translator whose output layer computes only the tokens of a shortlist."
-    check_number("size", size, whole=True)
+    if size != 0: check_number("size", size, len(SPECIALS) + 1, whole=True)
     if size and not translator.lexicon:
         raise ValueError(f"size={size} needs a lexical table: call learn_shortlist.")
     other = copy.copy(translator)
