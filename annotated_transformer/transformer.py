@@ -630,7 +630,7 @@ def greedy_decode(
     begin:Tensor|None=None,   # Tokens that follow the start symbol `(B, P)`; None: none
 )->Tensor:                    # Ids `(B, <= max_len)`
     "Choose the most probable token at every step (§3)."
-    if pad in (start_symbol, end_symbol):
+    if end_symbol is not None and pad in (start_symbol, end_symbol):
         raise ValueError(f"pad={pad} is also the start or end symbol")
     was_training = model.training
     model.eval()
