@@ -134,7 +134,7 @@ def greedy_search(
     pad:int=2,                # Id of `<blank>`, which fills rows that have ended
     begin:Tensor|None=None,   # Tokens that follow the start symbol `(B, P)`; None: none
 )->Tensor:                    # Ids `(B, <= max_len)`
-    "`greedy_decode` with a cache, for batches and ensembles (§3.1)."
+    "`greedy_decode` with a cache, for batches and ensembles (§3)."
     def choose(logits, rows): return best_columns(logits)
     return generate(model, src, src_mask, max_len, (start_symbol, end_symbol, pad), choose, begin)
 

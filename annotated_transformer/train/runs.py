@@ -50,7 +50,7 @@ from .optimizers import make_optimizer
 # %% ../../nbs/33_runs.ipynb #1ec7340c
 @dataclass(frozen=True)
 class RunOptions:
-    "Options of a run that do not change its result."
+    "Options of a run that are not hyper-parameters; `engine` changes the random numbers."
     out:str|os.PathLike|None = None # Folder of log.csv and checkpoints; None: nothing is saved
     device:str|None = None       # Device; None: the fastest available
     resume:bool = False          # Continue from the newest intact checkpoint in `out`, or begin
