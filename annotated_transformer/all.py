@@ -36,7 +36,7 @@ from annotated_transformer.data.corpora import (
 )
 from .data.multi30k import have_multi30k, multi30k
 from annotated_transformer.data.batching import (
-    TokenBatches, collate, pad_rows, padding_share, rebatch, repeat_batch, to_device,
+    TokenBatches, collate, length_mask, pad_rows, padding_share, rebatch, repeat_batch, to_device,
     token_batches,
 )
 from .data.shards import ShardedBatches, StoredPairs, store_pairs, stream_ids
