@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test types coverage slow mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
+.PHONY: translate test types coverage slow newest mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -44,6 +44,15 @@ coverage: .venv/installed-dev ## the notebooks' tests run on the package itself;
 
 slow: .venv/installed-dev ## the tests that are too long for `make test`, marked `#| slow`
 	RUN_LONG=1 $(BIN)/nbdev_test --flags slow --n_workers 2 --timing --do_print
+
+newest: ## the README's commands beside the newest version of everything but torch, in an environment of its own
+	rm -rf build/newest && $(PYTHON) -m venv build/newest
+	build/newest/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	build/newest/bin/python -m pip install --quiet --disable-pip-version-check .
+	build/newest/bin/at-translate --beam_size 2 "Die kleine Katze schläft im Garten."
+	build/newest/bin/at-translate --beam-size 2 --n-best 2 "Das Kind liest."
+	build/newest/bin/at-evaluate --data pocket --beam_size 2
+	build/newest/bin/at-bench-decoding --sentences 8 --repeats 1 --what greedy
 
 mutants: .venv/installed-dev ## do the tests notice one changed place of a module? 100 places of each, some hours
 	$(PIP) --no-build-isolation -e .[mutation]

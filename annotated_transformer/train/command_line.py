@@ -132,9 +132,10 @@ def parse_options(function:Callable, args=None)->dict: # Values by name
     parser.print_help = lambda: print(parser.format_help(), end="") # argparse ignores errors
     words = list(sys.argv[1:] if args is None else args)
     end = words.index("--") if "--" in words else len(words)
+    options = {name.replace("-", "_"): name for a in parser._actions for name in a.option_strings}
     for i, word in enumerate(words[:end]): # --beam-size is the same as --beam_size
         name, equals, value = word.partition("=")
-        if name.startswith("--"): words[i] = f"--{name[2:].replace('-', '_')}{equals}{value}"
+        if name[:2] == "--": words[i] = options.get(name.replace("-", "_"), name) + equals + value
     given = vars(parser.parse_args(words)).items()
     return {name: value for name, value in given if name not in ("pdb", "xtra")} # of fastcore
 
