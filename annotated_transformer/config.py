@@ -109,6 +109,7 @@ class TrainingConfig:
             self, int=(1, 2**40), float=(0,), seed=(0, 2**63 - 1), keep_last=(2, 2**40),
             **dict.fromkeys(("average_every", "save_every", "keep_best"), (0, 2**40)),
             label_smoothing=(0, .999), ema_decay=(0, .999999), bpe_dropout=(0, 1),
+            rdrop_alpha=(0, 1e6), weight_decay=(0, 1e3),
             peak_lr=(1e-12,), max_grad_norm=(1e-12,), precision=("auto", "fp32", "bf16"),
             schedule=("noam", "inverse_sqrt", "cosine", "constant"),
             optimizer=("adam", "adamw", "muon"))

@@ -145,7 +145,7 @@ def train(cls:SubwordTokenizer,
     def words(text): return _OVERLONG.sub(" ", " " + clean_text(text))
     texts = (t for t in map(words, check_strings("texts", texts)) if not is_empty(t))
     first = next(texts, None)
-    if first is None: raise ValueError("texts hold no words.")
+    if first is None: raise ValueError(f"texts hold no words of at most {MAX_WORD} characters.")
     tok = ByteLevelBPETokenizer(add_prefix_space=False)
     tok.train_from_iterator(chain([first], texts), vocab_size, min_frequency,
                             show_progress=False, special_tokens=SPECIALS)

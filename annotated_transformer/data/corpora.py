@@ -417,6 +417,7 @@ def load_corpus(
     names = ", ".join(CORPORA)
     if not isinstance(data, (str, os.PathLike)):
         raise TypeError(f"data={short_repr(data)} is no corpus: give a name ({names}) or a path.")
+    if not isinstance(split, str): raise TypeError(f"split={short_repr(split)} is not a str.")
     if split in ("val", "validation", "dev"): split = "valid"
     if data in CORPORA: return CORPORA[data](split, pair)
     train, path = split.startswith("train"), Path(data)

@@ -342,7 +342,7 @@ def encode_scored(self:Translator, pairs, models):
 # %% ../../nbs/43_translator.ipynb #ec860654
 def check_configs(config, training, tokenizer):
     "Return the configuration of the model, and raise if the settings of `fit` do not fit together."
-    config = config or preset("small", tie="all" if tokenizer == "bpe" else "decoder")
+    if config is None: config = preset("small", tie="all" if tokenizer == "bpe" else "decoder")
     for n, one, c in ("config", config, TransformerConfig), ("training", training, TrainingConfig):
         if not isinstance(one, c): raise TypeError(f"{n}={short_repr(one)} is not a {c.__name__}.")
     if config.tie == "all" and tokenizer == "words":

@@ -40,7 +40,7 @@ from ..inference.evaluation import score
 from ..inference.export import export_ctranslate2
 from ..inference.metrics import language_pair
 from ..inference.translator import Translator
-from ..train.command_line import check_record, command_line, console_script
+from ..train.command_line import check_record, command_line, console_script, say
 from ..train.hardware import hardware, tune_allocator
 from ..transformer import greedy_decode, padding_mask, subsequent_mask
 from .benchmarks import interleave, ratio
@@ -374,6 +374,8 @@ def bench_decoding(
     check_number("batch", batch, 1, whole=True)
     check_number("threads", threads, 1, 4096, whole=True)
     if json: check_record(json, "at-bench-decoding")
+    if not find_spec("ctranslate2"):
+        say("CTranslate2 is not installed and left out: run pip install '.[export]'")
     record = dict(command=command) | engines_benchmark(
         model, data, sentences, repeats, what.split(","), batch, threads, shortlist)
     print(record["hardware"])

@@ -188,7 +188,10 @@ def ablate(
 def new_record(table, command):
     "Create the folder of a table, and raise unless the table can be written."
     path = Path(commands.user_path("table", table))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try: path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        reason = e.strerror or e
+        raise OSError(f"table={table} cannot be saved ({reason}): choose another.") from None
     return cli.check_record(path, command, "table")
 
 # %% ../../nbs/47_experiments.ipynb #f67892ba
