@@ -10,6 +10,8 @@ import re
 from functools import cache
 from itertools import pairwise
 
+from .text import MAX_STRINGS
+
 # %% ../../nbs/28_sentences.ipynb #e8950e7d
 _BORDER = re.compile(r"[^\w\s,;:'’\"()/%&+-][^\w\s]{0,9} [^\w\s]{0,9}[^\W\d_]")
 _START = re.compile(r" ?[^\w\s]{0,9}([^\W\d_])")
@@ -31,6 +33,7 @@ def split_text(
     text = re.sub(r"([。！？｡]+[”’」』）]*)(?=[\w「『（“])", r"\1 ", text)
     if not _BORDER.search(text): return [text]
     known = re.sub(r"\S{200,}", lambda run: "x" * (len(run[0]) - 1) + run[0][-1], text)
+    if len(sentence_pipeline(lang).vocab.strings) > MAX_STRINGS: sentence_pipeline.cache_clear()
     starts = [sentence.start_char for sentence in sentence_pipeline(lang)(known).sents]
     begins = [i for i in starts[1:] if (m := _START.match(text, i)) and not m[1].islower()]
     return [text[a:b].strip() for a, b in pairwise([0, *begins, len(text)])]
