@@ -134,7 +134,7 @@ class Filtered(NamedTuple):
     kept:list[tuple[str, str]] # Pairs that were kept, in their order
     dropped:dict[str, int]     # Number of dropped pairs by reason: `short`, `long`, `ratio`
 
-def _count_words(sentence): return len(clean_text(sentence).split())
+def _count_words(sentence): return 0 if is_empty(sentence) else len(clean_text(sentence).split())
 
 def _reason(pair, min_len, max_len, max_ratio, count=_count_words):
     "Why a pair is dropped, or None."
@@ -211,7 +211,7 @@ class HubPairs(Sequence):
         "Drop pairs as `filter_pairs` does, and pairs with a missing side."
         _check_limits(min_len, max_len, max_ratio)
         stays = partial(_stays, langs=(self.src, self.tgt),
-                        limits=(min_len, max_len, max_ratio), rule=3)
+                        limits=(min_len, max_len, max_ratio), rule=4)
         return HubPairs(self.rows.filter(stays, input_columns="translation"), self.pair)
 
 # %% ../../nbs/23_corpora.ipynb #b0a65f3c
