@@ -13,11 +13,13 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from weakref import finalize
 
 import torch
 import torch.nn.functional as F
@@ -207,6 +209,10 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
     return show
 
 # %% ../../nbs/35_monitoring.ipynb #68da0aa9
+def _close(writer):
+    "Stop the thread of a writer; an error was reported with the row."
+    with suppress(OSError): writer.close()
+
 def tensorboard(
     folder:str|Path, # Folder of the event files, created with the first row
 )->Callable:         # For `fit(on_epoch=...)`
@@ -221,7 +227,9 @@ def tensorboard(
         # the library writes in a thread, which prints an error before it is raised here
         hook, threading.excepthook = threading.excepthook, lambda failure: None
         try:
-            if writer is None: writer = library.SummaryWriter(str(folder), purge_step=row["step"])
+            if writer is None:
+                writer = library.SummaryWriter(str(folder), purge_step=row["step"])
+                finalize(writer, _close, writer.file_writer)
             for name, value in row.items():
                 if name == "step" or not isinstance(value, Real): continue
                 writer.add_scalar(name, value, row["step"])
