@@ -200,7 +200,7 @@ def train_epoch(
 )->dict:                       # Row of the log; `lr` is the learning rate of the next update
     "Train for one epoch, or the rest of it, and validate."
     config, worker, context, progress = run.config, run.worker, run.context, run.epoch_progress
-    start, begin, before = perf_counter(), replace(progress), run.state.tokens
+    start, begin = perf_counter(), replace(progress)
     epoch = len(run.history) + 1
     def seconds(): return begin.seconds + perf_counter() - start
     def lr(): return worker.optimizer.param_groups[0]["lr"]
@@ -227,12 +227,12 @@ def train_epoch(
                 bar.set_postfix(epoch=epoch, loss=loss, lr=f"{lr():.1e}", refresh=False)
     except FloatingPointError as e:
         raise FloatingPointError(f"epoch {epoch}: {e}") from None
-    trained, new_tokens = seconds() - begin.seconds, run.state.tokens - before
+    trained = seconds() # of the whole epoch, also where it was resumed
     train_loss = progress.loss / max(progress.tokens, 1)
     row = dict(epoch=epoch, step=run.state.step, lr=lr(), train_loss=train_loss)
     if valid: row |= validate(run, valid, device)
-    trained, spent = context.broadcast(trained, seconds())
-    row |= dict(tokens_per_s=round(new_tokens / trained), seconds=round(run.seconds + spent, 1))
+    trained, spent = context.broadcast(trained, run.seconds + seconds())
+    row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     run.end_epoch(row)
     return row
 
