@@ -76,8 +76,8 @@ def is_empty(text:str)->bool:
 
 def clean_prefix(text:str, size:int)->str:
     "Return the first `size` characters of `clean_text`, without reading all of a long text."
-    end = size
-    while len(clean := clean_text(text[:end])) < size and end < len(text): end *= 2
+    end = enough = size + 2 * MAX_MARKS # the rest of `text` may change the last letter
+    while len(clean := clean_text(text[:end])) < enough and end < len(text): end *= 2
     return clean[:size]
 
 # %% ../../nbs/20_text.ipynb #003d4d77
