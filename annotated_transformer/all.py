@@ -90,7 +90,7 @@ from annotated_transformer.lab.one_token import (
     TokenTrace, stages_chart, trace_token,
 )
 from annotated_transformer.lab.interop import (
-    config_of, from_marian, from_torch, to_marian, to_torch,
+    config_of, from_harvard, from_marian, from_torch, to_marian, to_torch,
 )
 from .lab.experiments import ablate, over_seeds, quality_grid
 
