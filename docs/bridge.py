@@ -12,13 +12,16 @@ COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{C
 def page(notebook): return re.sub(r'^\d+_', '', Path(notebook).stem) # the address that nbdev gives a notebook
 def slug(heading): return re.sub(r'\s+', '-', re.sub(r'[^\w\s.-]', '', heading).strip().lower()).lstrip('0123456789-._') # as Quarto's
 
+def anchor(name): return 'api-' + re.sub(r'[^\w.-]', '', name) # in its case: a class and a function may differ in nothing else
+
 def callouts(text): # Quarto's boxes as MyST's
     return re.sub(r'^::: *\{\.callout-(\w+)[^}]*\}\n(?:#+ (.*)\n)?([\s\S]*?)^:::$', lambda m: f':::{{admonition}} {m[2] or "Note"}\n:class: {m[1]}\n{m[3].strip()}\n:::', text, flags=re.M)
 
 def local(text, ending='ipynb'): # links between notebooks, and nbdev's to the published site, lead to the pages here
     text = re.sub(rf'\[\[(`[^`]+`)\]\({OURS}[^)]*\)\]\(', r'[\1](', text) # in a link of the page's own
     text = re.sub(rf'\[(`[^`]+`)\]\({OURS}\w+\.html#(?:[\w.]+\.)?_[^)]*\)', r'\1', text) # private names have no anchor
-    text = re.sub(rf'\[`([^`]+)`\]\({OURS}(\w+\.html)#([^)]+)\)', r'<a href="\2#api-\3"><code>\1</code></a>', text) # apart from headings of that name
+    text = re.sub(rf'^(#+ .*?)\[(`[^`]+`)\]\({OURS}[^)]*\)', r'\1\2', text, flags=re.M) # headings are no links
+    text = re.sub(rf'\[`([^`]+)`\]\({OURS}(\w+\.html)#[^)]+\)', lambda m: f'<a href="{m[2]}#{anchor(m[1])}"><code>{m[1]}</code></a>', text) # apart from headings of that name
     text = text.replace('<details>', '<details open>') # fold.js closes them
     return re.sub(r'(?<=[("])(\w+)\.ipynb', lambda m: f'{page(m[1])}.{ending}', text)
 
@@ -42,7 +45,7 @@ def defined(source): # names that a cell defines, methods of @patch with their c
 
 def api(docs, known, text=''): # one heading above all objects of a cell, unless the page has it, and the link to their source
     names = [d.name for d in docs]
-    spans = ''.join(f'<span id="api-{slug(name)}"></span>' for name in names)
+    spans = ''.join(f'<span id="{anchor(name)}"></span>' for name in names)
     heading = '' if set(names) <= known else f'### {", ".join(names)}'.replace('.', '.\u200b') # a line may end after a dot
     return nbformat.v4.new_markdown_cell('\n\n'.join(filter(None, [spans, heading, f'{{.source}}\n{docs[0].link}' * bool(docs[0].link), text])))
 
@@ -55,12 +58,14 @@ def picture(data): # a drawing as it is; a chart as its data for charts.js, with
     spec = json.dumps(data[VEGA]).replace('</', r'<\/')
     return f'<figure class="chart" style="min-height: {room}px"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
 
-def one_head(table): # pandas puts the name of an index into a row of its own
-    return re.sub(r'(<thead>\s*<tr[^>]*>\s*<th>)(</th>(?:\s*<th>[^<]*</th>)+\s*</tr>)\s*<tr>\s*<th>([^<]+)</th>(?:\s*<th></th>)+\s*</tr>', r'\1\3\2', table)
+def table(html): # in the style of the site, also a Styler's; pandas puts the name of an index into a row of its own
+    html = re.sub(r'<style[^>]*>[\s\S]*?</style>\s*', '', html)
+    html = re.sub(r'<table(?![^>]* class=)', '<table class="dataframe"', html)
+    return re.sub(r'(<thead>\s*<tr[^>]*>\s*<th>)(</th>(?:\s*<th>[^<]*</th>)+\s*</tr>)\s*<tr>\s*<th>([^<]+)</th>(?:\s*<th></th>)+\s*</tr>', r'\1\3\2', html)
 
 def methods(text, names): # nbdev takes a method's name for a function elsewhere
     full = {name.split('.')[-1]: name for name in names if '.' in name and name.split('.')[-1] not in names}
-    return re.sub(rf'\[`(\w+)`\]\({OURS}[^)]+\)', lambda m: f'<a href="#api-{slug(full[m[1]])}"><code>{m[1]}</code></a>' if m[1] in full else m[0], text)
+    return re.sub(rf'\[`(\w+)`\]\({OURS}[^)]+\)', lambda m: f'<a href="#{anchor(full[m[1]])}"><code>{m[1]}</code></a>' if m[1] in full else m[0], text)
 
 def plain(source): return re.sub(r'\A(#\|.*\n?)+', '', source).lstrip('\n')
 
@@ -86,7 +91,7 @@ def cells(nb): # each cell as Sphinx is to see it
         if c.cell_type == 'markdown': headings |= set(re.findall(r'^#+ `?(.*?)`? *$', c.source, re.M))
         for out in c.get('outputs', []):
             if {VEGA, SVG} & set(out.get('data', {})): out.data = {'text/html': picture(out.data)}
-            elif 'text/html' in out.get('data', {}): out.data['text/html'] = one_head(''.join(out.data['text/html']))
+            elif 'text/html' in out.get('data', {}): out.data['text/html'] = table(''.join(out.data['text/html']))
             if MD in out.get('data', {}): out.data = {MD: local(''.join(out.data[MD]))}
         c.metadata = {'tags': ['remove-input'] * (o.get('echo') == 'false') + ['fold-input'] * (o.get('code-fold') == 'true' and not in_tests)}
         yield c

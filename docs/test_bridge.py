@@ -22,7 +22,7 @@ def staged(folder):
     chart = {VEGA: {'data': '</script>'}, 'image/png': 'QUJD'}
     cells = [
         new_raw_cell('---\ndescription: What it is.\noutput-file: first.html\ntitle: First\n\n---\n'),
-        new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p), [[`g`]({SITE}/other.html#g)](11_other.ipynb)<details>'),
+        new_markdown_cell(f'### known\n\n[11_other](11_other.ipynb#part), [`g`]({SITE}/other.html#g), [`_p`]({SITE}/other.html#_p), [`C._p`]({SITE}/other.html#c._p), [[`g`]({SITE}/other.html#g)](11_other.ipynb)<details>\n\n## [`C`]({SITE}/other.html#c)\n\n[`C`]({SITE}/other.html#c)'),
         short_repr('known'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef known(x): ...'), short_repr('unknown'),
         short_repr('C.m'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef f(x): ...\n\n@patch\ndef m(self:C, x): ...'), short_repr('f'),
         new_code_cell('#| include: false\nhidden'),
@@ -42,16 +42,17 @@ with tempfile.TemporaryDirectory() as tmp:
 
 head, text, known, source, unknown, both, two, chart, drawing = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
-assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`, [`g`](other.ipynb)<details open>'
+assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`, [`g`](other.ipynb)<details open>\n\n## `C`\n\n<a href="other.html#api-C"><code>C</code></a>', 'headings are no links'
 assert known.source.strip() == '<span id="api-known"></span>\n\n{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
 assert source.source == 'def known(x): ...'
 assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See <a href="other.html#api-g"><code>g</code></a>.*' in unknown.source
-assert both.source == '<span id="api-f"></span><span id="api-c.m"></span>\n\n### f, C.\u200bm\n\n{.source}\n[source](https://there/x.py#L1)' and two.source.startswith('def f'), 'one heading, in the order of the source'
+assert both.source == '<span id="api-f"></span><span id="api-C.m"></span>\n\n### f, C.\u200bm\n\n{.source}\n[source](https://there/x.py#L1)' and two.source.startswith('def f'), 'one heading, in the order of the source'
 assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']
 named = '<thead>\n<tr style="text-align: right;">\n<th></th>\n<th>a</th>\n</tr>\n<tr>\n<th>n</th>\n<th></th>\n</tr>\n</thead>'
-assert bridge.one_head(named) == '<thead>\n<tr style="text-align: right;">\n<th>n</th>\n<th>a</th>\n</tr>\n</thead>', 'one row of heads'
+assert bridge.table(named) == '<thead>\n<tr style="text-align: right;">\n<th>n</th>\n<th>a</th>\n</tr>\n</thead>', 'one row of heads'
+assert bridge.table('<style scoped>\nth {}\n</style>\n<table id="T">') == '<table class="dataframe" id="T">', 'the style of the site'
 for heading, anchor in {'Why divide by √d_k': 'why-divide-by-d_k', 'A.forward': 'a.forward', '2018: the form': 'the-form'}.items(): assert bridge.slug(heading) == anchor, bridge.slug(heading)
 print('bridge: ok')
