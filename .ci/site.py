@@ -118,6 +118,10 @@ async def search(browser, base, faults):
             await page.wait_for_function("document.querySelector('#search-progress') === null || !/Searching/.test(document.body.innerText)", timeout=30_000)
             first = await page.locator('ul.search li a').first.get_attribute('href')
             if Path(first.split('#')[0].split('?')[0]).stem not in teachers: faults.append(f'search for {word!r} finds {first} first')
+            await page.set_viewport_size(dict(width=390, height=900))
+            await page.wait_for_load_state('networkidle') # every excerpt
+            wide = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+            if wide > 0: faults.append(f'search for {word!r} (phone): {FAULTS["wide"]}: {wide}')
         await context.close()
 
 async def first_visit(browser, base, faults):

@@ -13,3 +13,9 @@ var Scorer = {
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };
+Search.htmlToText = (html, anchor) => { // excerpts show the text of the article only
+  const page = new DOMParser().parseFromString(html, "text/html"), article = page.querySelector("article.bd-article") ?? page.body;
+  for (const part of article.querySelectorAll(".headerlink, script, style")) part.remove();
+  for (const formula of article.querySelectorAll(".math")) formula.textContent = "…"; // not TeX
+  return ((anchor && page.getElementById(anchor.slice(1))) || article).textContent;
+};
