@@ -7,7 +7,7 @@ const night = {
   background: "transparent", axis: {labelColor: "#ccc", titleColor: "#ccc", gridColor: "#333", domainColor: "#777", tickColor: "#777"},
   legend: {labelColor: "#ccc", titleColor: "#ccc"}, title: {color: "#ddd"}, header: {labelColor: "#ccc", titleColor: "#ccc"}, text: {color: "#ccc"},
 };
-const inks = {"#000000": "#eee", "#000": "#eee", black: "#eee", "#222": "#ddd", "#333": "#ccc", "#444": "#bbb", "#555": "#bbb", "#666": "#aaa", "#777": "#999"};
+const inks = {"#000000": "#eee", "#000": "#eee", black: "#eee", "#222": "#ddd", "#333": "#ccc", "#444": "#bbb", "#555": "#bbb", "#666": "#aaa", "#777": "#999", "#bbb": "#555"};
 
 function merge(config, looks) {
   for (const [part, look] of Object.entries(looks)) config[part] = typeof look === "string" ? look : {...config[part], ...look};
@@ -77,7 +77,13 @@ phone.addEventListener("change", again);
 let shown = dark();
 new MutationObserver(() => { if (dark() !== shown) { shown = dark(); again(); } }).observe(document.documentElement, {attributeFilter: ["data-theme"]});
 
-addEventListener("beforeprint", () => { // the stored pictures of those that are not drawn
+let theme; // paper is light
+addEventListener("beforeprint", () => { // charts that are not drawn print their stored pictures
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
   for (const figure of figures.filter(figure => !figure.drawing)) figure.insertAdjacentHTML("beforeend", `<div class="print">${figure.querySelector("noscript").textContent}</div>`);
 });
-addEventListener("afterprint", () => document.querySelectorAll("figure.chart .print").forEach(picture => picture.remove()));
+addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = theme;
+  document.querySelectorAll("figure.chart .print").forEach(picture => picture.remove());
+});
