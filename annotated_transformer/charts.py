@@ -358,7 +358,9 @@ def scatter_chart(
     names = dict(x=x, y=y, color=color, label=label)
     base = _base(_table(data, **names), names, options)
     chart = base.mark_point(opacity=1)
-    if label is not None: chart += base.mark_text(align="left", dx=6).encode(text="label:N")
+    if label is not None:
+        ink = dict(value="#222") # the colors of groups are too light for text
+        chart += base.mark_text(align="left", dx=6).encode(text="label:N", color=ink)
     return Figure(chart)
 
 # %% ../nbs/04_charts.ipynb #3bf2adc7
