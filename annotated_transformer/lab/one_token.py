@@ -271,7 +271,7 @@ def _strips_panel(strips, titles):
             alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
     sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
-    scale = alt.Scale(domain=[0, 1], range=[.03, 1])
+    scale = alt.Scale(domain=[0, 1], range=[.03, .8]) # numbers stay readable
     strength = alt.Opacity("strength:Q", legend=None, scale=scale)
     place = dict(x=across("left"), x2="right", y=line, tooltip=tips)
     rects = cells.transform_filter(f"!({masked})").mark_rect(aria=False).encode(
@@ -281,16 +281,14 @@ def _strips_panel(strips, titles):
     wide = cells.transform_filter("datum.across <= 16 && windowSize()[0] > 0")
     wide = wide.transform_calculate(middle="(datum.left + datum.right) / 2")
     place = dict(x=across("middle"), y=line, text="number_text:N", tooltip=tips)
-    light = f"datum.strength > .6 && !({masked})"
-    numbers = [wide.transform_filter(test).mark_text(fontSize=10, aria=False, **ink).encode(**place)
-               for test, ink in ((f"!({light})", {}), (light, dict(color="white")))]
+    numbers = wide.mark_text(fontSize=10, aria=False, color="black").encode(**place)
     words = "split(datum.text, ' ')"
     tokens = tokens.transform_calculate(word=words, at=f"sequence(length({words}))",
                                         count=f"length({words})", line="datum.row")
     tokens = tokens.transform_flatten(["word", "at"])
     tokens = tokens.transform_calculate(middle="(datum.at + .5) / datum.count")
     tokens = tokens.mark_text(fontSize=10).encode(x=across("middle"), y=line, text="word:N")
-    panel = alt.layer(rects, gray, *numbers, tokens)
+    panel = alt.layer(rects, gray, numbers, tokens)
     return panel.properties(width=512, height=14 * len(titles[0]), title="Values at this step")
 
 def stages_chart(
