@@ -131,8 +131,7 @@ def is_patched(
     module:torch.nn.Module, # Any module
 )->bool:                    # True: only a call of the module gives its result
     "Whether hooks, or a `forward` of its own, change what a module computes."
-    hooks = module._forward_hooks or module._forward_pre_hooks
-    return bool(hooks) or "forward" in vars(module)
+    return bool(module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
 
 # %% ../nbs/03_checks.ipynb #cc2a27ce
 def require(

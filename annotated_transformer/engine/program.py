@@ -436,12 +436,6 @@ class IncrementalDecoder:
         "Return the logits and the cross-attention of the last position, averaged over heads."
         return self.logits(ids, True), self.steps[0].attention()
 
-    def logp(self,
-        ids:Tensor, # Prefixes `(R, t)`
-    )->Tensor:      # `(R, V)`
-        "Return the log-probabilities of the next token."
-        return self.logits(ids).log_softmax(-1)
-
     def reorder(self,
         rows:Tensor|None=None,      # Prefixes, those of a sentence together; None: all
         sentences:Tensor|None=None, # Sentences that continue; None: all

@@ -190,8 +190,7 @@ def new_record(table, command):
     path = Path(commands.user_path("table", table))
     try: path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        reason = e.strerror or e
-        raise OSError(f"table={table} cannot be saved ({reason}): choose another.") from None
+        raise OSError(f"table={table} cannot be saved ({e.strerror or e}).") from None
     return cli.check_record(path, command, "table")
 
 # %% ../../nbs/47_experiments.ipynb #f67892ba

@@ -347,8 +347,7 @@ def _marian_order(theirs):
     raise ValueError("embed_positions are not sinusoids.")
 
 # %% ../../nbs/93_interop.ipynb #e170432c
-HARVARD = {".linears.0.": ".W_q.", ".linears.1.": ".W_k.", ".linears.2.": ".W_v.",
-           ".linears.3.": ".W_o.", "norm.a_2": "norm.weight", "norm.b_2": "norm.bias"}
+HARVARD = {f"linears.{n}": f"W_{x}" for n, x in enumerate("qkvo")} | dict(a_2="weight", b_2="bias")
 
 def from_harvard(
     state:dict,    # `state_dict` of a model of Harvard's Annotated Transformer
@@ -370,7 +369,7 @@ def from_harvard(
         model.load_state_dict(weights)
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as e:
         raise ValueError("state is no state_dict of Harvard's Annotated Transformer "
-                         f"({short_text(e)}).") from None
+                         f"({short_text(' '.join(str(e).split()))}).") from None
     for module in model.modules():
         if isinstance(module, core.LayerNorm): module.eps = 1e-12 # theirs is outside the root
     return model
