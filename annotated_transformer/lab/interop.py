@@ -358,8 +358,8 @@ def from_harvard(
     try:
         for name, w in state.items():
             name = name.removeprefix("module.") # of a model trained by several processes
+            if name.endswith(".a_2"): w = w * ((len(w) - 1) / len(w)) ** .5
             for theirs, ours in HARVARD.items(): name = name.replace(theirs, ours)
-            if name.endswith("norm.weight"): w = w * ((len(w) - 1) / len(w)) ** .5
             if not name.endswith(".pe"): weights[name] = w
         V_src, D = weights["src_embed.0.lut.weight"].shape
         V_tgt = len(weights["generator.proj.weight"])
