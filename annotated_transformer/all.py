@@ -20,7 +20,8 @@ from .engine.cache import CachedStep, KVCache, can_cache
 from annotated_transformer.engine.losses import (
     CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
 )
-from .engine.program import IncrementalDecoder, Program, float_linear
+from .engine.products import float_linear
+from .engine.program import IncrementalDecoder, Program
 from .engine.parallel import worker_pool
 from annotated_transformer.data.text import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,

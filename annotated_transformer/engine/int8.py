@@ -16,6 +16,8 @@ from time import perf_counter
 import torch
 from torch import Tensor, nn
 
+from .products import float_linear
+
 # %% ../../nbs/19_int8.ipynb #c567d548
 def quantize_rows(
     weights:Tensor, # `(out, in)`
@@ -137,7 +139,6 @@ def int8_linear(
             warned.add(True)
             warnings.warn("int8 is not faster without a CPU with VNNI: the products stay in "
                           "floating point.", stacklevel=2)
-        from annotated_transformer.engine.program import float_linear
         return float_linear(weights, bias, relu)
     kernels = tuple(fastest_kernel(tuple(weights.shape), rows) for rows in (1, 32))
     bias = None if bias is None else bias.float()
@@ -158,7 +159,6 @@ class WeightOnlyProduct(Int8Product):
 def weight_only_linear(weights, bias=None, relu=False):
     "As `int8_linear`, for `WeightOnlyProduct`; a float product where torch has no operator for it."
     if weights.device.type != "cpu" or not hasattr(torch, "_weight_int8pack_mm"):
-        from annotated_transformer.engine.program import float_linear
         return float_linear(weights, bias, relu)
     return WeightOnlyProduct(*quantize_rows(weights), None if bias is None else bias.float(), relu)
 
