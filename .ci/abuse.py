@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hostile # sets the number of threads before torch is imported
 
-from annotated_transformer.lab.proof import case_counts, read_notebook
+from proof import case_counts, read_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -23,7 +23,7 @@ from annotated_transformer.data.text import BOS, EOS, clean_text
 from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator
-from annotated_transformer.lab.proof import with_fault
+from proof import with_fault
 from annotated_transformer.transformer import record_attention, subsequent_mask
 
 LIVE = Path(__file__).resolve().parent.parent/'nbs'

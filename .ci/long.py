@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from annotated_transformer.lab.proof import read_notebook
+from proof import read_notebook
 
 def main(page, *words):
     os.environ |= dict(RUN_LONG='1', LONG=str(Path(__file__).resolve())) # a cell may start further processes

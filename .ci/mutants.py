@@ -21,7 +21,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-from annotated_transformer.lab.proof import check_in_processes, import_common, install_mutant, notebooks_of
+from proof import check_in_processes, import_common, install_mutant, notebooks_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS, RECORD = ROOT/'runs/mutants', ROOT/'nbs/results/mutants.json'
