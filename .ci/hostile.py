@@ -67,7 +67,7 @@ def make_folder(path):
     from annotated_transformer.config import TransformerConfig
     from annotated_transformer.data.bpe import SubwordTokenizer
     from annotated_transformer.data.pocket import pocket_pairs
-    from annotated_transformer.data.text import WordTokenizer
+    from annotated_transformer.data.words import WordTokenizer
     from annotated_transformer.inference.translator import Translator
     from annotated_transformer.transformer import make_model
     lines = [text for pair in pocket_pairs(300) for text in (pair.src, pair.tgt)]
@@ -244,7 +244,7 @@ def encodable(text): return text.encode('utf-8', 'replace').decode()
 
 def check_text(text, tokenizers):
     "Properties of the normal form and of the tokenizers"
-    from annotated_transformer.data.text import UNK, WordTokenizer, clean_text
+    from annotated_transformer.data.words import UNK, WordTokenizer, clean_text
     clean = clean_text(text)
     assert clean_text(clean) == clean, f'clean_text changes its own result {clean[:80]!r}'
     assert clean == clean.strip() and '  ' not in clean, f'spaces stay in {clean[:80]!r}'
@@ -260,7 +260,7 @@ def check_text(text, tokenizers):
 
 def texts(n, seed, work):
     from annotated_transformer.data.bpe import SubwordTokenizer
-    from annotated_transformer.data.text import WordTokenizer, clean_text
+    from annotated_transformer.data.words import WordTokenizer, clean_text
     from annotated_transformer.inference.translator import Translator
     made = [made_up_text(random.Random(f'{seed} text {i}')) for i in range(n)]
     made = [encodable(text) for text in made]

@@ -64,7 +64,7 @@ def litter(folder):
 def train_in(folder, epochs=3):
     "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
     import torch
-    from annotated_transformer.data.text import file_hash
+    from annotated_transformer.data.words import file_hash
     from annotated_transformer.config import TrainingConfig, TransformerConfig
     from annotated_transformer.data.pocket import pocket_pairs
     from annotated_transformer.inference.translator import Translator
@@ -205,7 +205,7 @@ def strike_in_save(process, writers, folder, number, strike):
 
 def killed_run(number, data, folder, target, dice, length):
     "Kill one training at least once, the first time in a save in a third of the runs, and let it end; what has to be true of it"
-    from annotated_transformer.data.text import file_hash
+    from annotated_transformer.data.words import file_hash
     phases, lost = [], 0
     while True:
         process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
@@ -225,7 +225,7 @@ def killed_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
-    from annotated_transformer.data.text import file_hash
+    from annotated_transformer.data.words import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
@@ -257,7 +257,7 @@ def children(pid):
 def bereaved_run(number, data, folder, target, dice, length):
     """Kill one of two processes, whom the launcher starts anew: in a save, or at a random moment and again in a third of the runs.
     Or kill both and the launcher, as when a machine is lost, and give the command again"""
-    from annotated_transformer.data.text import file_hash
+    from annotated_transformer.data.words import file_hash
     process, phases, lost, given_up, began = at_train(data, folder/'model', True, 2), [], 0, threading.Event(), time.time()
     def struck(pid, kill):
         nonlocal lost, began
@@ -291,7 +291,7 @@ def bereaved_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
-    from annotated_transformer.data.text import file_hash
+    from annotated_transformer.data.words import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', True, 2))
@@ -432,7 +432,7 @@ def drawn(n, seed, *strategies):
 def texts(n, seed, work):
     import faults
     from annotated_transformer.data.bpe import SubwordTokenizer
-    from annotated_transformer.data.text import WordTokenizer
+    from annotated_transformer.data.words import WordTokenizer
     german, english = map(list, zip(*faults.sentences(400, seed=1)))
     with in_time(120): return Counter(answered=faults.fuzz_texts(n, seed, WordTokenizer.train(german, 'de'), SubwordTokenizer.train(german + english, 500))['lists'])
 

@@ -23,7 +23,7 @@ from annotated_transformer.engine.losses import (
 from .engine.products import float_linear
 from .engine.program import IncrementalDecoder, Program
 from .engine.parallel import worker_pool
-from annotated_transformer.data.text import (
+from annotated_transformer.data.words import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
     clean_text, detokenize, file_hash, spacy_tokenizer, vocabulary_digest,
 )

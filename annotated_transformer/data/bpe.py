@@ -16,7 +16,7 @@ from itertools import chain, count, pairwise
 
 from fastcore.basics import patch
 
-from annotated_transformer.data.text import (
+from annotated_transformer.data.words import (
     MAX_WORD,
     SPECIALS,
     TextTokenizer,

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from ..checks import require, short_repr, short_text
 from .multi30k import multi30k
 from .pocket import pocket_pairs
-from .text import clean_text, file_hash, is_empty, languages, read_lines
+from .words import clean_text, file_hash, is_empty, languages, read_lines
 
 # %% ../../nbs/29_corpora.ipynb #46ada991
 def parallel_files(

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from ..checks import short_repr, short_text
-from .text import file_hash, languages, read_lines
+from .words import file_hash, languages, read_lines
 
 # %% ../../nbs/28_multi30k.ipynb #3b71f4ed
 def fetch(

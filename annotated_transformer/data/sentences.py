@@ -10,7 +10,7 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from .text import MAX_STRINGS
+from .words import MAX_STRINGS
 
 # %% ../../nbs/25_sentences.ipynb #e8950e7d
 _BORDER = re.compile(r"[^\w\s,;:'’\"()/%&+-][^\w\s]{0,9} [^\w\s]{0,9}[^\W\d_]")

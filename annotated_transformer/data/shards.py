@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..checks import check_number, require, short_repr
 from .batching import TokenBatches, check_lengths, token_batches
-from .text import file_hash, json_hash
+from .words import file_hash, json_hash
 
 # %% ../../nbs/31_shards.ipynb #3467273d
 def pack_columns(

@@ -28,7 +28,7 @@ from annotated_transformer.inference.decoding import (
 
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
-from ..data.text import ngrams
+from ..data.words import ngrams
 from ..engine.program import IncrementalDecoder
 
 # %% ../../nbs/43_beam.ipynb #9047bbb2

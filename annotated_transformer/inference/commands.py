@@ -37,7 +37,7 @@ from annotated_transformer.train.command_line import (
 from ..checks import check_choice, check_number, short_repr
 from ..data.corpora import load_corpus
 from ..data.shards import check_free
-from ..data.text import SPECIALS
+from ..data.words import SPECIALS
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware

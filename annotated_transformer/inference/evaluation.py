@@ -17,7 +17,7 @@ from functools import cache
 from importlib.metadata import version
 
 from ..checks import check_choice, check_number, require
-from ..data.text import check_strings, clean_text, ngrams
+from ..data.words import check_strings, clean_text, ngrams
 
 # %% ../../nbs/44_evaluation.ipynb #fe3fa50a
 def bleu_counts(output, reference):

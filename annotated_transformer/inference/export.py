@@ -26,7 +26,7 @@ from annotated_transformer.transformer import (
 )
 
 from ..checks import check_choice, check_number, require
-from ..data.text import PAD, SPECIALS
+from ..data.words import PAD, SPECIALS
 from ..engine.cache import can_cache, runs_as
 from ..train.checkpoints import atomic_folder
 from .decoding import check_encoder

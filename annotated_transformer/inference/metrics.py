@@ -45,7 +45,7 @@ from annotated_transformer.train.command_line import (
 
 from ..checks import check_choice, short_repr
 from ..data.corpora import CORPORA, load_corpus, pairs_digest
-from ..data.text import UNK, clean_text, languages
+from ..data.words import UNK, clean_text, languages
 from ..train.recipes import check_pairs
 from .decoding import max_positions
 from .translator import Translator, check_single

@@ -37,7 +37,7 @@ from annotated_transformer.train.checkpoints import (
 from ..checks import check_choice, check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json, upgrade_settings
 from ..data.bpe import load_tokenizer
-from ..data.text import file_hash, vocabulary_digest
+from ..data.words import file_hash, vocabulary_digest
 from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error

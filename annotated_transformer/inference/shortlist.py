@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..checks import check_number
-from ..data.text import SPECIALS
+from ..data.words import SPECIALS
 from ..engine.fast import shared_copy
 from ..train.checkpoints import read_tensors, save_tensors
 

@@ -19,7 +19,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from .. import transformer as core
 from ..charts import Figure, heatmap, heatmaps
 from ..checks import check_ids, check_number, short_repr
-from ..data.text import BOS, EOS
+from ..data.words import BOS, EOS
 from ..inference.decoding import evaluating
 
 # %% ../../nbs/52_attention_maps.ipynb #4f45f114

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from ..checks import check_choice, check_number
 from ..data.batching import pad_rows
 from ..data.corpora import load_corpus
-from ..data.text import BOS, EOS, PAD
+from ..data.words import BOS, EOS, PAD
 from ..engine.int8 import races
 from ..engine.program import IncrementalDecoder
 from ..inference.beam import SearchOptions, beam_search

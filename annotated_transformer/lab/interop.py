@@ -19,7 +19,7 @@ from torch import nn
 from .. import transformer as core
 from ..checks import check_number, short_repr, short_text
 from ..config import TransformerConfig
-from ..data.text import BOS, EOS, PAD
+from ..data.words import BOS, EOS, PAD
 from ..engine.fast import plain, shared_copy
 from ..transformer import POSITIONS, EncoderDecoder, make_model
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..charts import OKABE_ITO, Figure, csv_data
 from ..checks import check_choice, check_number
-from ..data.text import BOS, EOS, PAD
+from ..data.words import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
 from ..inference.translator import Translator
 from ..transformer import padding_mask, subsequent_mask

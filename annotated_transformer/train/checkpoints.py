@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from ..checks import check_number, short_repr
 from ..config import to_strict_json
-from ..data.text import file_hash
+from ..data.words import file_hash
 
 # %% ../../nbs/34_checkpoints.ipynb #8b3a6af7
 def unique_tensors(model:nn.Module)->dict[str, Tensor]: # Name -> parameter or buffer

@@ -27,7 +27,7 @@ from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, languages, pairs_digest
-from ..data.text import WordTokenizer
+from ..data.words import WordTokenizer
 
 # %% ../../nbs/39_recipes.ipynb #f8889570
 def check_pairs(pairs:Iterable, name:str="pairs")->list[tuple[str, str]]: # The same pairs

@@ -1,4 +1,4 @@
-// Byte-level BPE with the merges of tokenizer.json, as in nbs/23_text and nbs/24_bpe.
+// Byte-level BPE with the merges of tokenizer.json, as in nbs/23_words and nbs/24_bpe.
 
 const SPECIALS = ["<s>", "</s>", "<blank>", "<unk>"];
 
