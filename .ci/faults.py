@@ -27,7 +27,8 @@ from torch import Tensor
 
 from annotated_transformer.checks import short_repr
 from annotated_transformer.data.corpora import read_pairs
-from annotated_transformer.data.words import SPECIALS, UNK, clean_text, file_hash
+from annotated_transformer.data.normalize import clean_text
+from annotated_transformer.data.words import SPECIALS, UNK, file_hash
 from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint, write_manifest
 from annotated_transformer.train.optimizers import adam, noam
 from annotated_transformer.transformer import make_model

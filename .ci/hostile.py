@@ -244,7 +244,8 @@ def encodable(text): return text.encode('utf-8', 'replace').decode()
 
 def check_text(text, tokenizers):
     "Properties of the normal form and of the tokenizers"
-    from annotated_transformer.data.words import UNK, WordTokenizer, clean_text
+    from annotated_transformer.data.normalize import clean_text
+    from annotated_transformer.data.words import UNK, WordTokenizer
     clean = clean_text(text)
     assert clean_text(clean) == clean, f'clean_text changes its own result {clean[:80]!r}'
     assert clean == clean.strip() and '  ' not in clean, f'spaces stay in {clean[:80]!r}'
@@ -260,7 +261,8 @@ def check_text(text, tokenizers):
 
 def texts(n, seed, work):
     from annotated_transformer.data.bpe import SubwordTokenizer
-    from annotated_transformer.data.words import WordTokenizer, clean_text
+    from annotated_transformer.data.normalize import clean_text
+    from annotated_transformer.data.words import WordTokenizer
     from annotated_transformer.inference.translator import Translator
     made = [made_up_text(random.Random(f'{seed} text {i}')) for i in range(n)]
     made = [encodable(text) for text in made]

@@ -19,7 +19,8 @@ from playwright.sync_api import sync_playwright
 
 from annotated_transformer.data.bpe import SubwordTokenizer
 from annotated_transformer.data.pocket import pocket_pairs
-from annotated_transformer.data.words import BOS, EOS, clean_text
+from annotated_transformer.data.normalize import clean_text
+from annotated_transformer.data.words import BOS, EOS
 from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator

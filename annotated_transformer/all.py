@@ -23,9 +23,10 @@ from annotated_transformer.engine.losses import (
 from .engine.products import float_linear
 from .engine.program import IncrementalDecoder, Program
 from .engine.parallel import worker_pool
+from .data.normalize import clean_text
 from annotated_transformer.data.words import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
-    clean_text, detokenize, file_hash, spacy_tokenizer, vocabulary_digest,
+    detokenize, file_hash, spacy_tokenizer, vocabulary_digest,
 )
 from annotated_transformer.data.bpe import (
     SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,

@@ -23,12 +23,11 @@ from annotated_transformer.data.words import (
     WordTokenizer,
     check_row,
     check_strings,
-    clean_text,
-    is_empty,
     read_tokenizer,
 )
 
 from ..checks import check_number, short_repr
+from .normalize import clean_text, is_empty
 
 # %% ../../nbs/24_bpe.ipynb #3b8bd79b
 def merge_pair(

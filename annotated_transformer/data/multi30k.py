@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 
 from ..checks import short_repr, short_text
-from .words import file_hash, languages, read_lines
+from .normalize import read_lines
+from .words import file_hash
 
 # %% ../../nbs/28_multi30k.ipynb #3b71f4ed
 def fetch(
@@ -77,12 +78,13 @@ def multi30k(
     if split not in MULTI30K_SPLITS:
         raise ValueError(f"split={short_repr(split)} is not in Multi30k: "
                          "choose train, valid, test_2016, test_2017 or test_mscoco.")
-    if sorted(languages(pair)) != ["de", "en"]:
-        raise ValueError(f"pair={pair!r} is not in Multi30k as read here: choose de-en or en-de.")
+    if pair not in ("de-en", "en-de"):
+        raise ValueError(f"pair={short_repr(pair)} is not in Multi30k as read here: "
+                         "choose de-en or en-de.")
     stem = MULTI30K_SPLITS[split]
     sides = {lang: read_lines(_multi30k_file(f"{stem}.{lang}.gz", sha256, folder))
              for lang, sha256 in zip(("de", "en"), MULTI30K_FILES[stem])}
-    return list(zip(*(sides[lang] for lang in languages(pair)), strict=True))
+    return list(zip(*(sides[lang] for lang in pair.split("-")), strict=True))
 
 def have_multi30k()->bool: # Whether `$MULTI30K` is set
     "Whether the corpus is available; if not, print and log that something is skipped."

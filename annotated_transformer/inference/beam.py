@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'pick', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'beam_step', 'continuations',
-           'surviving_rows', 'merge_texts', 'mbr_rerank', 'search_options']
+           'surviving_rows', 'merge_texts', 'ngrams', 'mbr_rerank', 'search_options']
 
 # %% ../../nbs/43_beam.ipynb #9175251a
 import math
@@ -28,7 +28,6 @@ from annotated_transformer.inference.decoding import (
 
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
-from ..data.words import ngrams
 from ..engine.program import IncrementalDecoder
 
 # %% ../../nbs/43_beam.ipynb #9047bbb2
@@ -254,6 +253,15 @@ def merge_texts(found, tokenizer):
         for h in hypotheses: first.setdefault(next(texts), h)
         hypotheses[:] = first.values()
     return found
+
+# %% ../../nbs/43_beam.ipynb #ng000002
+def ngrams(
+    tokens:Sequence, # Ids or words
+    n:int,           # Size
+)->Counter:          # N-gram -> count
+    "Count the n-grams of a sequence."
+    check_number("n", n, low=1, whole=True)
+    return Counter(zip(*(tokens[i:] for i in range(n))))
 
 # %% ../../nbs/43_beam.ipynb #7c813760
 def mbr_rerank(

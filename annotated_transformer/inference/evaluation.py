@@ -17,7 +17,9 @@ from functools import cache
 from importlib.metadata import version
 
 from ..checks import check_choice, check_number, require
-from ..data.words import check_strings, clean_text, ngrams
+from ..data.normalize import clean_text
+from ..data.words import check_strings
+from .beam import ngrams
 
 # %% ../../nbs/44_evaluation.ipynb #fe3fa50a
 def bleu_counts(output, reference):

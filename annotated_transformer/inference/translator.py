@@ -49,8 +49,9 @@ from ..checks import check_choice, check_known, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.corpora import languages, pairs_digest
+from ..data.normalize import clean_prefix, is_empty
 from ..data.sentences import split_text
-from ..data.words import BOS, EOS, PAD, clean_prefix, is_empty, vocabulary_digest
+from ..data.words import BOS, EOS, PAD, vocabulary_digest
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers, worker_pool
