@@ -141,7 +141,7 @@ class CachedStep(Step):
         self.length, self.table, layers = 0, None, model.decoder.layers
         self.layers = [(KVCache(), KVCache(0)) for _ in layers]
         own = [m.self_attn for m in layers]
-        source = [m.src_attn for m in layers if hasattr(m, "src_attn")]
+        source = [m.src_attn for m in layers if m.src_attn is not None]
         nothing = self.memory[:, :0]
         self.no_keys = {a: (a.W_k(nothing), a.W_v(nothing)) for a in source} # (B, 0, h·K)
         for kind in {type(attn) for attn in own}:
@@ -181,7 +181,7 @@ class CachedStep(Step):
         "One decoder layer: its sub-layers with cached attention."
         own, source = self.layers[n]
         x = layer.sublayer[0](x, lambda x: self.self_attention(layer.self_attn, own, x, causal))
-        if hasattr(layer, "src_attn"):
+        if layer.src_attn is not None:
             x = layer.sublayer[1](x, lambda x: self.cross_attention(layer.src_attn, source, x))
         return layer.sublayer[-1](x, layer.feed_forward)
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import is_patched
-from ..transformer import LayerNorm, MultiHeadedAttention, recorders
+from ..transformer import LayerNorm, MultiHeadedAttention
 
 # %% ../../nbs/15_fast.ipynb #bd016067
 class FastLayerNorm(LayerNorm):
@@ -75,6 +75,7 @@ def fused_attention(
 # %% ../../nbs/15_fast.ipynb #6650fe89
 class FastAttention(MultiHeadedAttention):
     "Multi-head attention with packed projections and the fused kernel."
+    cacheable = True
     def forward(self,
         query:Tensor,          # `(B, T, D)`
         key:Tensor,            # `(B, S, D)`
@@ -95,8 +96,7 @@ class FastAttention(MultiHeadedAttention):
     def attend(self, q, k, v, mask):
         "Use the fused kernel, unless weights are recorded or dropped out on a CPU."
         p = self.dropout.p if self.dropout.training else 0.
-        recorded = not torch.compiler.is_compiling() and self in recorders.get()
-        if recorded or p and q.device.type == "cpu": return super().attend(q, k, v, mask)
+        if self.recorded or p and q.device.type == "cpu": return super().attend(q, k, v, mask)
         return fused_attention(q, k, v, mask, p)
 
 FastAttention.forward.of_core = True # for `engine.cache.runs_as`: the cached step accepts it

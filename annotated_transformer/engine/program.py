@@ -357,7 +357,7 @@ def program_of(
     linear:Callable|None=None, # Factory of the products; None: `model.linear`, or `float_linear`
 )->Program:
     "Return the program of a model, made again after a change of the weights."
-    linear = linear or getattr(model, "linear", float_linear)
+    linear = linear or model.linear or float_linear
     weights = [w for m in cache.parts(model) for w in m._parameters.values() if w is not None]
     if any(w.is_inference() for w in weights): state = None # these have no version
     else: state = linear, updates[0], [(id(w), w.data_ptr(), w._version) for w in weights]

@@ -17,12 +17,11 @@ from torch import Tensor, nn
 
 from annotated_transformer.family.position_schemes import (
     RelativeAttention,
-    masked_softmax,
     query_key_positions,
 )
 from annotated_transformer.transformer import (
     LayerNorm,
-    recorders,
+    masked_softmax,
     sinusoids,
 )
 
@@ -184,8 +183,7 @@ class AdaptiveSpanAttention(RelativeAttention):
         weights = masked_softmax(self.score(q, k, i, j), seen) * soft         # (B, h, T, S)
         total = weights.sum(-1, keepdim=True)
         weights = weights / total.masked_fill(total == 0, 1)
-        if not torch.compiler.is_compiling() and (record := recorders.get().get(self)):
-            record(weights.detach())
+        self.record(weights)
         return self.dropout(weights) @ v
 
 def span_modules(model):

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..transformer import MultiHeadedAttention, attention, recorders
+from ..transformer import MultiHeadedAttention, attention
 from .shapes import LanguageModel, layer_with_result
 
 # %% ../../nbs/64_linear.ipynb #0ed9d684
@@ -101,12 +101,11 @@ class LinearAttention(MultiHeadedAttention):
         "Choose the form by the mask; half precision is computed in float32."
         wide = torch.promote_types(v.dtype, torch.float32)
         q, k = self.features(q.to(wide), k.to(wide))
-        record = None if torch.compiler.is_compiling() else recorders.get().get(self)
         padding = mask is None or mask.dim() == 3 and mask.size(1) == 1
         causal = not padding and mask.dim() == 3 and is_causal(mask)
-        if record or not (padding or causal):
+        if self.recorded or not (padding or causal):
             weights = kernel_weights(q, k, mask)                            # (B, h, T, S)
-            if record: record(weights.detach())
+            self.record(weights)
             return (weights @ v.to(wide)).to(v.dtype)
         if mask is not None and q.size(2): k = k * (mask[:, None, -1, :, None] != 0)
         return self.sum_keys(q, k, v.to(wide), causal).to(v.dtype)
@@ -242,8 +241,7 @@ class LinformerAttention(MultiHeadedAttention):
             k, v = (x * (mask.unsqueeze(-1) != 0) for x in (k, v))         # (B, h, S, K)
         k, v = self.E[..., :S] @ k, self.F[..., :S] @ v                    # (B, h, k, K)
         x, weights = attention(q, k, v, None, self.dropout)
-        if not torch.compiler.is_compiling() and (record := recorders.get().get(self)):
-            record(weights.detach())
+        self.record(weights)
         return x
 
 def share_layerwise(

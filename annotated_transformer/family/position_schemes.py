@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['NoPositions', 'tabulate_angles', 'angles', 'ConcatenatedSinusoids', 'LearnedPerLayerAttention', 'query_key_positions',
-           'masked_softmax', 'RelativeAttention', 'ShawAttention', 'TransformerXLAttention', 'rotate',
-           'RotaryAttention', 'alibi_slopes', 'BiasedAttention', 'AlibiAttention', 't5_bucket', 'T5BiasAttention',
-           'DistanceAwareAttention', 'LearnedPerLayerPositions', 'ShawPositions', 'TransformerXLPositions',
-           'RotaryPositions', 'AlibiPositions', 'T5Positions', 'DistanceAwarePositions']
+           'RelativeAttention', 'ShawAttention', 'TransformerXLAttention', 'rotate', 'RotaryAttention', 'alibi_slopes',
+           'BiasedAttention', 'AlibiAttention', 't5_bucket', 'T5BiasAttention', 'DistanceAwareAttention',
+           'LearnedPerLayerPositions', 'ShawPositions', 'TransformerXLPositions', 'RotaryPositions', 'AlibiPositions',
+           'T5Positions', 'DistanceAwarePositions']
 
 # %% ../../nbs/61_position_schemes.ipynb #2cb3f5d2
 import math
@@ -21,7 +21,7 @@ from annotated_transformer.transformer import (
     POSITIONS,
     Embeddings,
     MultiHeadedAttention,
-    recorders,
+    masked_softmax,
 )
 
 from ..engine.fast import FAST, FastAttention
@@ -30,7 +30,9 @@ from ..engine.program import KNOWN
 # %% ../../nbs/61_position_schemes.ipynb #2fa09c62
 class NoPositions(nn.Module):
     "Add nothing, then apply dropout."
-    additive = True # adds the same vectors to all inputs; the cached decoding step stores them
+    additive = True
+    attention = MultiHeadedAttention
+    max_len = math.inf
     def __init__(self,
         d_model:int,   # Width D
         dropout:float, # Dropout probability
@@ -68,6 +70,7 @@ def angles(
 
 class ConcatenatedSinusoids(NoPositions):
     "Add all sines, then all cosines (the layout of tensor2tensor)."
+    additive = True
     def forward(self,
         x:Tensor, # Embeddings `(B, T, D)`
     )->Tensor:    # `(B, T, D)`
@@ -99,24 +102,13 @@ def query_key_positions(
     j = torch.arange(k.size(-2), device=k.device)
     return j[k.size(-2) - q.size(-2):, None], j
 
-def masked_softmax(
-    scores:Tensor,    # `(B, h, T, S)`
-    mask:Tensor|None, # `(B, 1, S)`, `(B, T, S)` or with an axis of heads; None: all may attend
-)->Tensor:            # `(B, h, T, S)`; a row without keys is zero
-    "Softmax over the keys that may be attended to."
-    if mask is None: return scores.softmax(-1)
-    hidden = mask.unsqueeze(1) == 0 if mask.dim() == 3 else mask == 0
-    weights = scores.masked_fill(hidden, torch.finfo(scores.dtype).min).softmax(-1)
-    return weights.masked_fill(hidden, 0)
-
 class RelativeAttention(MultiHeadedAttention):
     "Self-attention whose scores depend on the positions of query and key."
     def attend(self, q, k, v, mask):
         "Softmax of `score`, then `mix`."
         i, j = query_key_positions(q, k)
         weights = masked_softmax(self.score(q, k, i, j), mask)        # (B, h, T, S)
-        if not torch.compiler.is_compiling() and (record := recorders.get().get(self)):
-            record(weights.detach())
+        self.record(weights)
         return self.mix(self.dropout(weights), v, i, j)               # (B, h, T, d_v)
 
     def score(self, q, k, i, j):
@@ -293,7 +285,8 @@ POSITIONS.update({
 
 # %% ../../nbs/61_position_schemes.ipynb #6a7b4935
 for scheme in POSITIONS.values():
-    if kind := getattr(scheme, "attention", None):
+    kind = scheme.attention
+    if kind not in FAST:
         FAST[kind] = type(f"Fast{kind.__name__}", (kind, FastAttention), dict(__module__=__name__))
 
 KNOWN.update({NoPositions, ConcatenatedSinusoids, RotaryPositions, RotaryAttention,

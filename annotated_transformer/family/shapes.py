@@ -97,7 +97,9 @@ def mask_tokens(
 # %% ../../nbs/60_shapes.ipynb #2c14de77
 class CausalLayer(EncoderLayer):
     "Decoder layer without cross-attention."
-    causal = True # the decoding step with a cache recognizes the layer by this attribute
+    cacheable = True
+    causal = True
+    src_attn = None # no cross-attention
     def forward(self,
         x:Tensor,                  # `(B, T, D)`
         memory:Tensor|None=None,   # Not used

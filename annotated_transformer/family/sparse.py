@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..transformer import MultiHeadedAttention, recorders, subsequent_mask
+from ..transformer import MultiHeadedAttention, subsequent_mask
 
 # %% ../../nbs/63_sparse.ipynb #8333e2db
 def window(width):
@@ -176,7 +176,7 @@ class SparseAttention(MultiHeadedAttention):
         mask = None if mask is None else mask.bool()
         is_causal = mask is not None and mask.size(-2) > 1
         keep = None if mask is None else mask[:, -1]                        # the last query's keys
-        planned = T == S > 2 * self.block and self not in recorders.get()
+        planned = T == S > 2 * self.block and not self.recorded
         if planned and is_causal:
             planned = torch.equal(mask, keep[:, None] & subsequent_mask(T, q.device))
         share = self.h // len(self.patterns)                                # heads per pattern

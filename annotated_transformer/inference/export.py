@@ -195,7 +195,7 @@ class OnnxDecoder(nn.Module):
     def __init__(self, model, rows=4096):
         super().__init__()
         self.model, (embed, positions) = model, model.tgt_embed
-        rows = getattr(positions, "max_len", rows)
+        if positions.max_len != math.inf: rows = positions.max_len
         with torch.no_grad(): table = positions(torch.zeros(1, rows, embed.d_model))
         self.register_buffer("table", table)
 
