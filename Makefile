@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test types coverage slow newest mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
+.PHONY: translate test types coverage slow newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -54,6 +54,12 @@ newest: ## the README's commands beside the newest version of everything but tor
 	build/newest/bin/at-evaluate --data pocket --beam_size 2
 	build/newest/bin/at-bench-decoding --sentences 8 --repeats 1 --what greedy
 
+nbdev3: ## the newest nbdev, in an environment of its own: clean and export change nothing, ten pages pass their tests
+	rm -rf build/nbdev3 && $(PYTHON) -m venv build/nbdev3
+	build/nbdev3/bin/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	build/nbdev3/bin/python -m pip install --quiet --disable-pip-version-check . 'nbdev>=3' hypothesis vl-convert-python
+	PYTHONPATH=$(CURDIR) build/nbdev3/bin/python .ci/nbdev3.py
+
 mutants: .venv/installed-dev ## do the tests notice one changed place of a module? 100 places of each, some hours
 	$(PIP) --no-build-isolation -e .[mutation]
 	$(BIN)/python .ci/mutants.py --sample 100
@@ -77,7 +83,7 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	cp -r nbs/live _site/
 
 types: _vendor/done ## pyright on the core, the engine and the base modules
-	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p .ci/pyrightconfig.json --pythonpath $(BIN)/python
+	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p pyproject.toml --pythonpath $(BIN)/python
 
 preview: site ## the site on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _site 8000

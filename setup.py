@@ -1,5 +1,6 @@
 """Everything comes from settings.ini: one `<name>_requirements` line there is one extra here."""
 from configparser import ConfigParser
+
 from setuptools import find_packages, setup
 
 parser = ConfigParser(delimiters=['='])

@@ -8,8 +8,7 @@ from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-import hostile # sets the number of threads before torch is imported
-
+import hostile  # sets the number of threads before torch is imported
 from proof import case_counts, read_notebook
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,15 +21,19 @@ from pathlib import Path
 
 import hypothesis
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import Tensor
 
 from annotated_transformer.checks import short_repr
 from annotated_transformer.data.corpora import read_pairs
 from annotated_transformer.data.normalize import clean_text
 from annotated_transformer.data.words import SPECIALS, UNK, file_hash
-from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint, write_manifest
+from annotated_transformer.train.checkpoints import (
+    checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+    write_manifest,
+)
 from annotated_transformer.train.optimizers import adam, noam
 from annotated_transformer.transformer import make_model
 

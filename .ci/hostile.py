@@ -219,8 +219,12 @@ def check_folder(n, whole, work, seed):
     return damage.__name__, ''
 
 def folders(n, seed, work):
-    import annotated_transformer.inference.translator # children have it
-    import safetensors.torch, spacy, tokenizers, torch # noqa: E401, F401
+    import safetensors.torch  # noqa: E401, F401
+    import spacy
+    import tokenizers
+    import torch
+
+    import annotated_transformer.inference.translator  # children have it
     torch.set_num_threads(1)
     whole = make_folder(work/'whole')
     for name in ('pieces', 'words'): assert try_folder(whole/name) == 'loaded' # libraries load what they need

@@ -18,14 +18,14 @@ import torch
 from playwright.sync_api import sync_playwright
 
 from annotated_transformer.data.bpe import SubwordTokenizer
-from annotated_transformer.data.pocket import pocket_pairs
 from annotated_transformer.data.normalize import clean_text
+from annotated_transformer.data.pocket import pocket_pairs
 from annotated_transformer.data.words import BOS, EOS
 from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator
-from proof import with_fault
 from annotated_transformer.transformer import record_attention, subsequent_mask
+from proof import with_fault
 
 LIVE = Path(__file__).resolve().parent.parent/'nbs'
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 500
@@ -159,7 +159,7 @@ def heads_removed(model, names):
 
 def plain_translations(sources, config, state, heads=(), layers=(), positions=True, extra=50):
     "Tokens and attention maps of the core's classes under a change; `sources` are ids and hidden positions"
-    from annotated_transformer import transformer as core # with the bug, if there is one
+    from annotated_transformer import transformer as core  # with the bug, if there is one
     model, names = core.make_model(**config), {}
     model.load_state_dict(state)
     heads_removed(model.eval(), heads)

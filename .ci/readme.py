@@ -9,7 +9,7 @@ from nbdev.config import get_config
 from traitlets.config import Config
 
 sys.path.insert(0, 'docs')
-from stage import stage # noqa: E402
+from stage import stage  # noqa: E402
 
 def readme():
     "Text of README.md, and its pictures by path"

@@ -64,9 +64,10 @@ def litter(folder):
 def train_in(folder, epochs=3):
     "What at-train does, for a few sentences: train, or go on; save; the fingerprint of the weights"
     import torch
-    from annotated_transformer.data.words import file_hash
+
     from annotated_transformer.config import TrainingConfig, TransformerConfig
     from annotated_transformer.data.pocket import pocket_pairs
+    from annotated_transformer.data.words import file_hash
     from annotated_transformer.inference.translator import Translator
     torch.set_num_threads(1)
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
@@ -116,8 +117,14 @@ def in_child(work):
 
 def crash(n, seed, work, minutes):
     "n is the distance between the points: 1 is every call; the calls of one save, and of a swap with an older one, are all there anyway"
-    import annotated_transformer.all # once, in the parent: a child is there at once
-    import annotated_transformer.inference.translator, filelock, safetensors.torch, tokenizers, torch._dynamo, tqdm
+    import filelock
+    import safetensors.torch
+    import tokenizers
+    import torch._dynamo
+    import tqdm
+
+    import annotated_transformer.all  # once, in the parent: a child is there at once
+    import annotated_transformer.inference.translator
     digest = lambda folder: in_child(lambda note: os.write(note, train_in(folder).encode()))
     status, target = digest(fresh(work/'whole'))
     if status: sys.exit(f'the training itself fails: {target}')
@@ -378,6 +385,7 @@ def start(n, seed, work, minutes):
 def walk_through(n, seed, folder, shard):
     "One epoch of batches from n stored pairs: the memory it takes, beside the bytes of the store"
     import numpy as np
+
     from annotated_transformer.data.shards import ShardedBatches, store_pairs
     def made_up():
         for number in range(0, n, shard):
@@ -442,10 +450,12 @@ def files(n, seed, work):
 
 def settings(n, seed, work):
     from dataclasses import fields
+
     from hypothesis import strategies as st
-    from annotated_transformer.train.command_line import read_settings
+
     from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
     from annotated_transformer.inference.model_folder import read_config
+    from annotated_transformer.train.command_line import read_settings
     kinds = (TransformerConfig, TrainingConfig)
     names = [f.name for kind in kinds for f in fields(kind)]
     value = st.one_of(st.none(), st.booleans(), st.integers(), st.integers(-2, 600), st.floats(), st.floats(0, 1), st.text(max_size=8), st.sampled_from(['all', 'none', 'decoder', 'fp32', 'adam', 'cosine', 10**400, [], {}, [1]]))
@@ -476,8 +486,10 @@ class Reached(Exception): 'The arguments are good, and the work would begin'
 
 def commands(n, seed, work):
     from inspect import signature
+
     import torch
     from hypothesis import strategies as st
+
     from annotated_transformer.inference import commands as cli, metrics
     from annotated_transformer.lab import benchmarks, engines, experiments
     from annotated_transformer.train import command_line
@@ -545,6 +557,7 @@ def standing_now(folder):
 
 def loop(n, seed, work, minutes):
     import torch
+
     from annotated_transformer.config import TrainingConfig, TransformerConfig
     from annotated_transformer.data.pocket import pocket_pairs
     from annotated_transformer.inference.translator import Translator

@@ -15,10 +15,27 @@ from time import monotonic
 from types import ModuleType
 from unittest import mock
 
-import proof
 from fastcore.test import expect_fail, test_eq
-from proof import Cell, NotebookResult, as_nobody, bound_names, borrowed_module, case_counts, check_in_processes, check_mutant, check_notebook
-from proof import first_sentence, in_processes, mutate, notebooks_of, read_notebook, try_cases, with_fault
+
+import proof
+from proof import (
+    Cell,
+    NotebookResult,
+    as_nobody,
+    borrowed_module,
+    bound_names,
+    case_counts,
+    check_in_processes,
+    check_mutant,
+    check_notebook,
+    first_sentence,
+    in_processes,
+    mutate,
+    notebooks_of,
+    read_notebook,
+    try_cases,
+    with_fault,
+)
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name).resolve()

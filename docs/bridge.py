@@ -1,8 +1,14 @@
 """nbdev's staged notebooks as pages for Sphinx: `python docs/bridge.py _proc _sphinx`. They keep to plain Markdown, so little is left to do."""
-import ast, json, re, shutil, sys
+import ast
+import json
+import re
+import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
-import nbformat, yaml
+
+import nbformat
+import yaml
 from nbdev.config import get_config
 
 CFG, VEGA, SVG, MD = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml', 'text/markdown'

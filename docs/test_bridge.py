@@ -10,7 +10,7 @@ from bridge import CFG, SVG, VEGA
 
 SITE = CFG.doc_host + CFG.doc_baseurl
 DOC = ('---\n\n[source](https://there/x.py#L1){{target="_blank" style="float:right"}}\n\n### {0}\n\n```python\ndef {0}(\n'
-       '    x, # As in [`g`](%s/other.html#g)\n):\n```\n\n*See [`g`](%s/other.html#g).*' % (SITE, SITE))
+       f'    x, # As in [`g`]({SITE}/other.html#g)\n):\n```\n\n*See [`g`]({SITE}/other.html#g).*')
 
 def short_repr(name): return new_code_cell(f'#| echo: false\n#| output: asis\nshow_doc({name})', outputs=[new_output('execute_result', {'text/markdown': DOC.format(name)})])
 
