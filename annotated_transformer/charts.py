@@ -10,7 +10,7 @@ __all__ = ['VEGA_LITE', 'VEGA_SCHEMA', 'MAX_MARKS', 'OKABE_ITO', 'LOOK', 'palett
 import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -45,25 +45,30 @@ def palette_png(
 )->bytes:      # PNG file, one byte per pixel
     "Reduce a picture to at most 256 colors."
     from PIL import Image
-    picture, file = Image.open(BytesIO(png)).convert("RGB"), BytesIO()
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    file = BytesIO()
     picture.quantize(256, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
     return file.getvalue()
+
+# %% ../nbs/04_charts.ipynb #4f1a6c02
+def _chart(figure): return figure.chart if isinstance(figure, Figure) else figure
 
 class Figure:
     "An Altair chart that is stored as Vega-Lite JSON and a small picture."
     def __init__(self, chart:Any): # Altair chart; `LOOK` replaces its `config`
-        if not hasattr(chart, "to_dict"):
+        if not isinstance(chart, _altair().TopLevelMixin):
             raise TypeError(f"chart must be an Altair chart: got {type(chart).__name__}.")
         self.chart = chart
 
     def _join(self, charts): return Figure(charts.resolve_scale(color="independent"))
 
     def __or__(self, other):
-        other = getattr(other, "chart", other)
-        grid = isinstance(self.chart, _altair().ConcatChart)  # its own | adds a cell to the grid
-        return self._join(_altair().hconcat(self.chart, other) if grid else self.chart | other)
+        alt = _altair()
+        if isinstance(self.chart, alt.ConcatChart): # its own | adds a cell to the grid
+            return self._join(alt.hconcat(self.chart, _chart(other)))
+        return self._join(self.chart | _chart(other))
 
-    def __and__(self, other): return self._join(self.chart & getattr(other, "chart", other))
+    def __and__(self, other): return self._join(self.chart & _chart(other))
     def __repr__(self): return f"Figure({type(self.chart).__name__})"
 
     def to_dict(self)->dict: # Vega-Lite 5, with the data inside
@@ -78,61 +83,71 @@ class Figure:
             import PIL  # noqa: F401
             from vl_convert import vegalite_to_png
         except ImportError: return None
-        spec = self.to_dict()
-        pictures = (palette_png(vegalite_to_png(spec, scale=s)) for s in (1, 0.5, 0.25))
-        return next((p for p in pictures if len(p) <= limit), None)
+        for scale in (1, 0.5, 0.25):
+            picture = palette_png(vegalite_to_png(self.to_dict(), scale=scale))
+            if len(picture) <= limit: return picture
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle, picture = {VEGA_LITE: self.to_dict()}, self.png()
+        bundle = {VEGA_LITE: self.to_dict()}
+        picture = self.png()
         if picture: bundle["image/png"] = base64.b64encode(picture).decode()
         return bundle
 
 # %% ../nbs/04_charts.ipynb #c12b1bb1
-def _limit(n, name, most=MAX_MARKS):
+def _to_list(values): return values.tolist() if hasattr(values, "tolist") else values
+
+def _check_marks(count, name, limit=MAX_MARKS):
     "Raise if a chart has too many marks."
-    if n > most: raise ValueError(f"{name} has {n:,} marks, more than {most:,}.")
+    if count > limit: raise ValueError(f"{name} has {count:,} marks, more than {limit:,}.")
 
 def _matrix(matrix, name="matrix"):
-    "Return a checked 2-D tensor on the CPU."
-    wanted = f"{name} must be a 2-D array of numbers or bools"
-    if hasattr(matrix, "to_numpy"): matrix = matrix.to_numpy()
-    if len(getattr(matrix, "shape", ())) == 2: _limit(matrix.shape[0] * matrix.shape[1], name)
-    if not isinstance(matrix, Tensor):
-        try: matrix = torch.tensor([r.tolist() if hasattr(r, "tolist") else r for r in matrix])
-        except (ValueError, TypeError, RuntimeError, OverflowError):
-            raise ValueError(f"{wanted}: got {type(matrix).__name__}.") from None
+    "Return a 2-D tensor of finite numbers or bools on the CPU."
+    given, pd = f"got {type(matrix).__name__}", require("pandas", "altair pandas")
+    expected = f"{name} must be a 2-D array of numbers or bools"
+    if isinstance(matrix, pd.DataFrame): matrix = matrix.to_numpy()
+    if isinstance(matrix, Sequence): matrix = [_to_list(row) for row in matrix]
+    try: matrix = torch.as_tensor(matrix)
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        raise ValueError(f"{expected}: {given}.") from None
     if matrix.ndim != 2 or not matrix.numel() or matrix.is_complex():
-        raise ValueError(f"{wanted}: got {matrix.dtype} of shape {tuple(matrix.shape)}.")
-    _limit(matrix.numel(), name)
+        raise ValueError(f"{expected}: {given}, {matrix.dtype} of shape {tuple(matrix.shape)}.")
+    _check_marks(matrix.numel(), name)
     if not matrix.isfinite().all(): raise ValueError(f"{name} holds NaN or infinity.")
     return matrix.detach().cpu()
 
-def _labels(labels, n, name):
+def _labels(labels, count, name):
     "Return one text per row or column; numbers by default."
-    if labels is None: return [str(i) for i in range(n)]
-    if isinstance(labels, str) or not hasattr(labels, "__len__") or len(labels) != n:
-        raise ValueError(f"{name} must be a list of {n} labels: got {short_repr(labels)}.")
-    return [str(t.item() if isinstance(t, Tensor) else t) for t in labels]
+    if labels is None: return [str(i) for i in range(count)]
+    if isinstance(labels, str) or len(labels) != count:
+        raise ValueError(f"{name} must be a list of {count} labels: got {short_repr(labels)}.")
+    return [str(_to_list(label)) for label in labels]
 
+# %% ../nbs/04_charts.ipynb #8be30d41
 def tidy(
     matrix:Any,           # `(rows, columns)` tensor, array, DataFrame or nested list
     x:Sequence|None=None, # Column labels, default 0, 1, …; labels may repeat
     y:Sequence|None=None, # Row labels, default 0, 1, …
 )->Any:                   # DataFrame with `row`, `column`, `y`, `x`, `value`
     "Convert a matrix to a table with one row per cell, rounded to 3 decimals or digits."
-    pd, rows = require("pandas", "altair pandas"), _matrix(matrix).tolist()
-    x, y = _labels(x, len(rows[0]), "x"), _labels(y, len(rows), "y")
-    top = max(abs(v) for row in rows for v in row)
-    digits = 2 - math.floor(math.log10(top)) if 0 < top < .1 else 3
-    def short(v): return v if isinstance(v, bool) else round(v, digits) + 0.0  # no -0.0
-    cells = [(i, j, y[i], x[j], short(v)) for i, row in enumerate(rows) for j, v in enumerate(row)]
+    rows = _matrix(matrix).tolist()
+    x = _labels(x, len(rows[0]), "x")
+    y = _labels(y, len(rows), "y")
+    largest = max(abs(value) for row in rows for value in row)
+    digits = 2 - math.floor(math.log10(largest)) if 0 < largest < .1 else 3
+    cells = []
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            if not isinstance(value, bool): value = round(value, digits) + 0.0 # no -0.0
+            cells.append((i, j, y[i], x[j], value))
+    pd = require("pandas", "altair pandas")
     return pd.DataFrame(cells, columns=["row", "column", "y", "x", "value"])
 
 def csv_data(
     table:Any, # DataFrame
 )->Any:        # Data of an Altair chart
     "Embed a table in a chart as CSV."
-    alt, numbers = _altair(), set(table.select_dtypes("number"))
+    alt = _altair()
+    numbers = set(table.select_dtypes("number"))
     text = table.to_csv(index=False, lineterminator="\n", float_format="%.5g")
     parse = {c: "number" if c in numbers else "string" for c in table}
     return alt.InlineData(values=text, format=alt.CsvDataFormat(type="csv", parse=parse))
@@ -140,48 +155,59 @@ def csv_data(
 # %% ../nbs/04_charts.ipynb #f949606f
 def _angle(labels, width):
     "Angle of labels that have `width` pixels each."
-    return 0 if 6 * max(map(len, labels)) <= width else -45 if width >= 20 else -90
+    if 6 * max(map(len, labels)) <= width: return 0
+    return -45 if width >= 20 else -90
 
-def _band(channel, field, labels, title, step):
+def _band(role, field, labels, title, step):
     "An axis of equal steps that shows labels instead of numbers."
-    alt, numbers = _altair(), labels == [str(i) for i in range(len(labels))]
+    alt = _altair()
+    channel = dict(x=alt.X, y=alt.Y)[role]
+    are_numbers = labels == [str(i) for i in range(len(labels))]
     texts = [label.replace("▁", "_") for label in labels] # many fonts have no U+2581
     axis = alt.Axis(
         labelExpr=f"{json.dumps(texts)}[datum.value]", labelLimit=120, ticks=False, domain=False,
-        labelAngle=_angle(labels, step) if channel == "X" and not numbers else 0,
-        labelOverlap=numbers or step < 9)
-    return getattr(alt, channel)(f"{field}:O", axis=axis, title=title or None)
+        labelAngle=_angle(labels, step) if role == "x" and not are_numbers else 0,
+        labelOverlap=are_numbers or step < 9)
+    return channel(f"{field}:O", axis=axis, title=title or None)
 
 def _step(size, default):
     "Side of a cell in pixels."
-    if size is not None: check_number("size", size, 1, 200, whole=True)
-    return size or max(3, default)
+    if size is None: return max(3, default)
+    check_number("size", size, 1, 200, whole=True)
+    return size
 
 def _domain(values, domain):
     "Ends of a color scale."
-    lo, hi = min(values), max(values)
-    if domain is None: return [lo, hi if hi > lo else lo + 1]
-    try: lo, hi = (float(v) for v in domain)
-    except (TypeError, ValueError): lo = hi = 0.0
-    if -math.inf < lo < hi < math.inf: return [lo, hi]
+    if domain is None:
+        low, high = min(values), max(values)
+        return [low, high if high > low else low + 1]
+    try: low, high = (float(end) for end in domain)
+    except (TypeError, ValueError): low = high = math.nan
+    if -math.inf < low < high < math.inf: return [low, high]
     raise ValueError(f"domain={short_repr(domain)} must be two finite numbers, the lower first.")
 
+# %% ../nbs/04_charts.ipynb #a2c77d18
 def _cells(matrix, x, y, titles, domain, step, title):
     "One heat map as an Altair chart; `titles` are those of the axes."
     alt, table = _altair(), tidy(matrix, x, y)
-    x, y = table.x[table.row == 0].tolist(), table.y[table.column == 0].tolist()
+    x = table.x[table.row == 0].tolist()
+    y = table.y[table.column == 0].tolist()
     kind, scale = "N", alt.Scale(domain=["False", "True"], range=["#440154", "#fde725"])
     if table.value.dtype != bool:
         kind, scale = "Q", alt.Scale(domain=_domain(table.value, domain), clamp=True)
-    tips = {"y:N": titles[1] or "row", "x:N": titles[0] or "column", f"value:{kind}": "value"}
+    chart = alt.Chart(
+        csv_data(table[["row", "column", "value"]]), title=title or alt.Undefined,
+        width=step * len(x), height=step * len(y))
+    chart = chart.transform_calculate(
+        x=f"{json.dumps(x)}[datum.column]", y=f"{json.dumps(y)}[datum.row]")
     border = dict(stroke="white", strokeWidth=.5) if step > 15 else {}
-    lookup = dict(x=f"{json.dumps(x)}[datum.column]", y=f"{json.dumps(y)}[datum.row]")
-    chart = alt.Chart(csv_data(table[["row", "column", "value"]]), title=title or alt.Undefined,
-                      width=step * len(x), height=step * len(y)).transform_calculate(**lookup)
     return chart.mark_rect(**border).encode(
-        x=_band("X", "column", x, titles[0], step), y=_band("Y", "row", y, titles[1], step),
+        x=_band("x", "column", x, titles[0], step),
+        y=_band("y", "row", y, titles[1], step),
         color=alt.Color(f"value:{kind}", scale=scale, title=None),
-        tooltip=[alt.Tooltip(f, title=t) for f, t in tips.items()])
+        tooltip=[alt.Tooltip("y:N", title=titles[1] or "row"),
+                 alt.Tooltip("x:N", title=titles[0] or "column"),
+                 alt.Tooltip(f"value:{kind}", title="value")])
 
 def heatmap(
     matrix:Any,             # `(rows, columns)`: queries as rows, keys as columns
@@ -194,9 +220,9 @@ def heatmap(
     size:int|None=None,     # Side of a cell in pixels, default up to 28
 )->Figure:                  # Chart
     "Draw a matrix as colored cells, first row on top."
-    m = _matrix(matrix)
-    step = _step(size, min(28, 360 // max(m.shape)))
-    return Figure(_cells(m, x, y, (x_title, y_title), domain, step, title))
+    matrix = _matrix(matrix)
+    step = _step(size, min(28, 360 // max(matrix.shape)))
+    return Figure(_cells(matrix, x, y, (x_title, y_title), domain, step, title))
 
 # %% ../nbs/04_charts.ipynb #9a586a90
 @dataclass(frozen=True)
@@ -208,13 +234,14 @@ class GridOptions:
 
 def _matrices(matrices):
     "Return checked matrices: all bool, or none."
-    wanted = "matrices must be a list of matrices or a 3-D tensor"
-    if getattr(matrices, "ndim", 3) != 3: raise ValueError(f"{wanted}: got {matrices.ndim}-D.")
-    try: ms = [_matrix(m, f"matrices[{i}]") for i, m in enumerate(matrices)]
-    except TypeError: raise ValueError(f"{wanted}: got {type(matrices).__name__}.") from None
-    if not ms: raise ValueError("matrices is empty.")
-    _limit(sum(m.numel() for m in ms), "matrices", 4 * MAX_MARKS)
-    return ms if all(m.dtype == torch.bool for m in ms) else [m.double() for m in ms]
+    if isinstance(matrices, Tensor) and matrices.ndim != 3:
+        raise ValueError("matrices must be a list of matrices or a 3-D tensor: "
+                         f"got {matrices.ndim}-D.")
+    matrices = [_matrix(matrix, f"matrices[{i}]") for i, matrix in enumerate(matrices)]
+    if not matrices: raise ValueError("matrices is empty.")
+    _check_marks(sum(matrix.numel() for matrix in matrices), "matrices", 4 * MAX_MARKS)
+    if all(matrix.dtype == torch.bool for matrix in matrices): return matrices
+    return [matrix.double() for matrix in matrices]
 
 def heatmaps(
     matrices:Sequence,         # List of matrices, or a tensor `(n, rows, columns)`
@@ -227,48 +254,58 @@ def heatmaps(
     **options,                 # Fields of `GridOptions`
 )->Figure:                     # Chart
     "Draw several matrices in a grid with one color scale."
-    alt, ms, o = _altair(), _matrices(matrices), GridOptions(**options)
-    titles = [""] * len(ms) if titles is None else [str(t) for t in titles]
-    if len(titles) != len(ms):
-        raise ValueError(f"titles has {len(titles)} texts for {len(ms)} matrices.")
+    alt, options = _altair(), GridOptions(**options)
+    matrices = _matrices(matrices)
+    titles = [""] * len(matrices) if titles is None else [str(title) for title in titles]
+    if len(titles) != len(matrices):
+        raise ValueError(f"titles has {len(titles)} texts for {len(matrices)} matrices.")
     check_number("columns", columns, 1, whole=True)
-    domain = _domain([v.item() for m in ms for v in (m.min(), m.max())], o.domain)
-    widest = max(max(m.shape) for m in ms)
-    step = _step(o.size, min(20, min(150, 900 // columns - 30) // widest))
-    charts = [_cells(m, x, y, (x_title, y_title), domain, step, t) for m, t in zip(ms, titles)]
-    title = alt.TitleParams(o.title, offset=12) if o.title else alt.Undefined
+    ends = [end.item() for matrix in matrices for end in (matrix.min(), matrix.max())]
+    domain = _domain(ends, options.domain)
+    widest = max(max(matrix.shape) for matrix in matrices)
+    step = _step(options.size, min(20, min(150, 900 // columns - 30) // widest))
+    charts = [_cells(matrix, x, y, (x_title, y_title), domain, step, title)
+              for matrix, title in zip(matrices, titles)]
+    title = alt.TitleParams(options.title, offset=12) if options.title else alt.Undefined
     return Figure(alt.concat(*charts, columns=columns, title=title))
 
 # %% ../nbs/04_charts.ipynb #23e8d3bd
 def _column(values, name):
     "Return a column as a list of finite numbers, or else of texts."
-    values = values.tolist() if hasattr(values, "tolist") else values
-    single = isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__")
-    rows = [] if single else [v.item() if getattr(v, "ndim", None) == 0 else v for v in values]
-    if single or any(isinstance(v, (list, tuple, dict, Tensor, type(None))) for v in rows):
-        raise ValueError(f"Column {short_repr(name)} is not a list of numbers or texts.")
-    if any(type(v) not in (int, float) for v in rows): return [str(v) for v in rows]
-    if all(-math.inf < v < math.inf for v in rows): return rows
+    values = _to_list(values)
+    expected = f"Column {short_repr(name)} is not a list of numbers or texts."
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
+        raise ValueError(expected)
+    rows = [_to_list(value) for value in values]
+    if any(value is None or isinstance(value, (list, tuple, dict)) for value in rows):
+        raise ValueError(expected)
+    if any(type(value) not in (int, float) for value in rows): return [str(v) for v in rows]
+    if all(-math.inf < value < math.inf for value in rows): return rows
     raise ValueError(f"Column {short_repr(name)} holds NaN or infinity.")
 
 def _table(data, **roles):
     "Return the columns that a chart uses, under the names of their roles."
-    pd = require("pandas", "altair pandas")
-    names, roles = list(data.keys()), {r: n for r, n in roles.items() if n is not None}
-    for r, n in roles.items():
-        if names.count(n) != 1:
-            raise ValueError(f"{r}={short_repr(n)} is not one of the columns {short_repr(names)}.")
-    columns = {r: _column(data[n], n) for r, n in roles.items()}
-    _limit(len(columns["x"]), "data")
+    names = list(data.keys())
+    columns = {}
+    for role, name in roles.items():
+        if name is None: continue
+        if names.count(name) != 1:
+            accepted = short_repr(names)
+            raise ValueError(f"{role}={short_repr(name)} is not one of the columns {accepted}.")
+        columns[role] = _column(data[name], name)
+    _check_marks(len(columns["x"]), "data")
     if not columns["x"]: raise ValueError("data must have at least one row.")
     if isinstance(columns["y"][0], str):
         raise ValueError(f"y={short_repr(roles['y'])} must be a column of numbers.")
-    if "color" in columns: columns["color"] = [str(c) for c in columns["color"]]
-    n = len(set(columns.get("color", [])))
-    if n <= len(OKABE_ITO): return pd.DataFrame(columns)
-    color, most = short_repr(roles["color"]), len(OKABE_ITO)
-    raise ValueError(f"color={color} has {n} values for {most} colors.")
+    if "color" in columns:
+        columns["color"] = [str(value) for value in columns["color"]]
+        series, colors = len(set(columns["color"])), len(OKABE_ITO)
+        if series > colors:
+            color = short_repr(roles["color"])
+            raise ValueError(f"color={color} has {series} values for {colors} colors.")
+    return require("pandas", "altair pandas").DataFrame(columns)
 
+# %% ../nbs/04_charts.ipynb #5d09be73
 @dataclass(frozen=True)
 class ChartOptions:
     "Options of line, scatter and bar charts."
@@ -280,54 +317,62 @@ class ChartOptions:
     width:int=380    # Pixels
     height:int=220   # Pixels
 
-def _log_ticks(lo, hi):
-    "Powers of ten from `lo` to `hi`, with 2 and 5 between them if there are few."
-    e = range(math.floor(math.log10(lo)), math.ceil(math.log10(hi)) + 1)
-    ticks = [float(f"{k}e{i}") for i in e for k in ((1, 2, 5) if len(e) < 4 else (1,))]
-    return [t for t in ticks if lo <= t <= hi]
+def _log_ticks(low, high):
+    "Powers of ten from `low` to `high`, with 2 and 5 between them if there are few."
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    digits = (1, 2, 5) if len(powers) < 4 else (1,)
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    return [tick for tick in ticks if low <= tick <= high]
+
+def _log_axis(values, role):
+    "Return scale and axis of positive numbers."
+    alt, low = _altair(), values.min()
+    if low <= 0: raise ValueError(f"log_{role}=True needs numbers above 0: the least is {low:g}.")
+    ticks = _log_ticks(low, values.max())
+    form = "datum.value < .001 || datum.value >= 1e5 ? '.0e' : '~g'"
+    axis = alt.Axis(
+        values=ticks if len(ticks) > 1 else alt.Undefined, labelOverlap=False,
+        labelExpr=f"replace(format(datum.value, {form}), '+', '')")
+    return alt.Scale(type="log", nice=False), axis
 
 def _channel(values, role, title, log, zero, width):
     "Return an Altair axis for a column."
-    alt, channel = _altair(), getattr(_altair(), role.upper())
+    alt = _altair()
+    channel = dict(x=alt.X, y=alt.Y)[role]
     if isinstance(values[0], str):
         angle = _angle(values, width / values.nunique()) if role == "x" else 0
         return channel(f"{role}:N", sort=None, title=title, axis=alt.Axis(labelAngle=angle))
     scale, axis = alt.Scale(zero=zero), alt.Axis(tickCount=6)
-    if log:
-        lo, hi = values.min(), values.max()
-        if lo <= 0: raise ValueError(f"log_{role}=True needs numbers above 0: the least is {lo:g}.")
-        ticks = _log_ticks(lo, hi)
-        scale = alt.Scale(type="log", nice=False)
-        form = "datum.value < .001 || datum.value >= 1e5 ? '.0e' : '~g'"
-        label = f"replace(format(datum.value, {form}), '+', '')"
-        axis = alt.Axis(values=ticks if len(ticks) > 1 else alt.Undefined, labelExpr=label,
-                        labelOverlap=False)
+    if log: scale, axis = _log_axis(values, role)
     return channel(f"{role}:Q", title=title, scale=scale, axis=axis)
 
+# %% ../nbs/04_charts.ipynb #e30c5f6a
 def _base(table, names, options, zero=False):
     "Axes, colors and tooltips of lines, points and bars."
-    alt, o = _altair(), ChartOptions(**options)
-    titles = {r: str(n) for r, n in (names | dict(x=o.x_title or names["x"],
-                                                  y=o.y_title or names["y"])).items()}
-    x = _channel(table.x, "x", titles["x"], o.log_x, zero, o.width)
-    y = _channel(table.y, "y", titles["y"], o.log_y, zero, o.width)
-    kinds = {r: "N" if isinstance(table[r][0], str) else "Q" for r in table}
-    tips = [alt.Tooltip(f"{r}:{kinds[r]}", title=titles[r]) for r in table]
-    color = alt.Color("color:N", sort=None, title=titles.get("color"))
-    color = color if "color" in table else alt.Undefined
-    title = o.title or alt.Undefined
-    chart = alt.Chart(csv_data(table), title=title, width=o.width, height=o.height)
+    alt, options = _altair(), ChartOptions(**options)
+    titles = {role: str(name) for role, name in names.items()}
+    if options.x_title: titles["x"] = options.x_title
+    if options.y_title: titles["y"] = options.y_title
+    x = _channel(table.x, "x", titles["x"], options.log_x, zero, options.width)
+    y = _channel(table.y, "y", titles["y"], options.log_y, zero, options.width)
+    color = alt.Undefined
+    if "color" in table: color = alt.Color("color:N", sort=None, title=titles["color"])
+    tips = []
+    for role in table:
+        kind = "N" if isinstance(table[role][0], str) else "Q"
+        tips.append(alt.Tooltip(f"{role}:{kind}", title=titles[role]))
+    chart = alt.Chart(csv_data(table), title=options.title or alt.Undefined,
+                      width=options.width, height=options.height)
     return chart.encode(x=x, y=y, color=color, tooltip=tips)
 
 # %% ../nbs/04_charts.ipynb #1830f201
 def _with_mark(lines, mark):
     "Add a dashed vertical line at `mark[0]` with the text `mark[1]`."
     alt = _altair()
-    try: at, text = float(mark[0]), str(mark[1])
-    except (TypeError, ValueError, IndexError, KeyError): at, text = math.nan, ""
-    if not math.isfinite(at):
+    if isinstance(mark, str) or isinstance(mark[0], str):
         raise ValueError(f"mark={short_repr(mark)} must be a number and a text.")
-    rule = alt.Chart(alt.InlineData(values=[dict(x=at, text=text)])).encode(x="x:Q")
+    line = dict(x=float(mark[0]), text=str(mark[1]))
+    rule = alt.Chart(alt.InlineData(values=[line])).encode(x="x:Q")
     note = rule.mark_text(color="#555", dy=-8).encode(text="text:N", y=alt.value(0))
     return alt.layer(lines, rule.mark_rule(strokeDash=[4, 4], color="#777"), note)
 
@@ -374,16 +419,19 @@ def bar_chart(
     **options,             # Fields of `ChartOptions`; `x_title` is that of the names
 )->Figure:                 # Chart
     "Draw bars from zero, side by side within a group."
-    table, names = _table(data, x=x, y=y, color=color).astype(dict(x=str)), dict(x=x, y=y)
-    if table.duplicated([c for c in ("x", "color") if c in table]).any():
+    table = _table(data, x=x, y=y, color=color).astype(dict(x=str))
+    if table.duplicated([role for role in ("x", "color") if role in table]).any():
         raise ValueError(f"{short_repr(x)} names a bar twice.")
-    across = table.x.nunique() * (14 + 16 * (table.color.nunique() if color else 1))
-    size, offset = dict(width=across, height=length), "xOffset"
+    in_group = table.color.nunique() if color else 1
+    across = table.x.nunique() * (14 + 16 * in_group)
+    names = dict(x=x, y=y, color=color)
+    size = dict(width=across, height=length)
     if horizontal:
-        table, names = table.rename(columns=dict(x="y", y="x")), dict(x=y, y=x)
-        size, offset = dict(width=length, height=across), "yOffset"
-        titles = {t: options.pop(t) for t in ("x_title", "y_title") if t in options}
-        options |= {dict(x_title="y_title", y_title="x_title")[t]: v for t, v in titles.items()}
-    bars = _base(table, names | dict(color=color), size | options, zero=True).mark_bar()
-    group = {offset: dict(field="color", type="nominal", sort=None)} if color else {}
-    return Figure(bars.encode(**group))
+        table = table.rename(columns=dict(x="y", y="x"))
+        names = dict(x=y, y=x, color=color)
+        size = dict(width=length, height=across)
+        options |= dict(x_title=options.get("y_title", ""), y_title=options.get("x_title", ""))
+    bars = _base(table, names, size | options, zero=True).mark_bar()
+    if not color: return Figure(bars)
+    offset = "yOffset" if horizontal else "xOffset"
+    return Figure(bars.encode(**{offset: dict(field="color", type="nominal", sort=None)}))
