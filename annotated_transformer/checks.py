@@ -72,11 +72,11 @@ def check_known(
     cls:type,     # Dataclass with the accepted names
 )->dict:          # The same settings
     "Raise if a setting is not a field of `cls`, and name the closest field."
-    known = [f.name for f in fields(cls)]
+    names = [f.name for f in fields(cls)]
     for name in given:
-        if name in known: continue
-        near = get_close_matches(short_repr(name), map(repr, known), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}."
+        if name in names: continue
+        near = get_close_matches(short_repr(name), map(repr, names), n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(names)}."
         raise ValueError(f"{short_repr(name)} is not a setting of {cls.__name__}: {hint}")
     return given
 
