@@ -27,13 +27,10 @@ from torch import Tensor
 from annotated_transformer.checks import short_repr
 from annotated_transformer.data.corpora import read_pairs
 from annotated_transformer.data.normalize import clean_text
-from annotated_transformer.data.words import SPECIALS, UNK, file_hash
-from annotated_transformer.train.checkpoints import (
-    checkpoints,
-    load_checkpoint,
-    save_checkpoint,
-    write_manifest,
-)
+from annotated_transformer.files import file_hash
+from annotated_transformer.data.words import SPECIALS, UNK
+from annotated_transformer.files import write_manifest
+from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint
 from annotated_transformer.train.optimizers import adam, noam
 from annotated_transformer.transformer import make_model
 

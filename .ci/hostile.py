@@ -198,7 +198,7 @@ def try_folder(folder):
 
 def check_folder(n, whole, work, seed):
     "One damaged folder: its kind and what is wrong with the result"
-    from annotated_transformer.train.checkpoints import write_manifest
+    from annotated_transformer.files import write_manifest
     rng, folder = random.Random(f'{seed} folder {n}'), work/f'folder-{n}'
     shutil.copytree(whole/rng.choice(['pieces', 'pieces', 'words']), folder)
     before = {p.name: p.read_bytes() for p in folder.iterdir()}

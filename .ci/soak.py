@@ -67,7 +67,7 @@ def train_in(folder, epochs=3):
 
     from annotated_transformer.config import TrainingConfig, TransformerConfig
     from annotated_transformer.data.pocket import pocket_pairs
-    from annotated_transformer.data.words import file_hash
+    from annotated_transformer.files import file_hash
     from annotated_transformer.inference.translator import Translator
     torch.set_num_threads(1)
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
@@ -212,7 +212,7 @@ def strike_in_save(process, writers, folder, number, strike):
 
 def killed_run(number, data, folder, target, dice, length):
     "Kill one training at least once, the first time in a save in a third of the runs, and let it end; what has to be true of it"
-    from annotated_transformer.data.words import file_hash
+    from annotated_transformer.files import file_hash
     phases, lost = [], 0
     while True:
         process, began = at_train(data, folder/'model', resume=bool(phases)), time.time()
@@ -232,7 +232,7 @@ def killed_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def kill(n, seed, work, minutes):
-    from annotated_transformer.data.words import file_hash
+    from annotated_transformer.files import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', False))
@@ -264,7 +264,7 @@ def children(pid):
 def bereaved_run(number, data, folder, target, dice, length):
     """Kill one of two processes, whom the launcher starts anew: in a save, or at a random moment and again in a third of the runs.
     Or kill both and the launcher, as when a machine is lost, and give the command again"""
-    from annotated_transformer.data.words import file_hash
+    from annotated_transformer.files import file_hash
     process, phases, lost, given_up, began = at_train(data, folder/'model', True, 2), [], 0, threading.Event(), time.time()
     def struck(pid, kill):
         nonlocal lost, began
@@ -298,7 +298,7 @@ def bereaved_run(number, data, folder, target, dice, length):
     return dict(number=number, kills=len(phases), phases=phases, lost=lost, same=file_hash(folder/'model/model.safetensors') == target, litter=litter(folder))
 
 def rank(n, seed, work, minutes):
-    from annotated_transformer.data.words import file_hash
+    from annotated_transformer.files import file_hash
     data, progress = pocket_file(work/'corpus.tsv'), work/'progress.json'
     began = time.time()
     finished(at_train(data, fresh(work/'whole')/'model', True, 2))

@@ -24,10 +24,10 @@ from .engine.products import float_linear
 from .engine.program import IncrementalDecoder, Program
 from .engine.parallel import worker_pool
 from .data.normalize import clean_text
-from annotated_transformer.data.words import (
+from .files import file_hash
+from .data.words import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
-    detokenize, file_hash, spacy_tokenizer, vocabulary_digest,
-)
+    detokenize, spacy_tokenizer, vocabulary_digest)
 from annotated_transformer.data.bpe import (
     SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,
 )

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PLACE_ERRORS', 'NO_FOLDER_FLUSH', 'MAX_HOLES', 'save_error', 'saving', 'fsync', 'atomic_file', 'write_text',
-           'file_lock', 'file_hash', 'json_hash', 'read_json', 'is_regular', 'saved_files', 'write_manifest',
-           'read_manifest', 'is_sparse', 'check_file', 'resolve_backup', 'check_manifest', 'check_replaceable',
-           'atomic_folder', 'remove_folder']
+           'write_json', 'file_lock', 'file_hash', 'json_hash', 'read_json', 'is_regular', 'saved_files',
+           'write_manifest', 'read_manifest', 'is_sparse', 'check_file', 'resolve_backup', 'check_manifest',
+           'check_replaceable', 'atomic_folder', 'remove_folder']
 
 # %% ../nbs/05_files.ipynb #05a00004
 import errno
@@ -71,6 +71,10 @@ def atomic_file(path)->Iterator[Path]: # Hidden sibling to write into; one proce
 def write_text(path, text:str)->None:
     "Write a text file completely or not at all, with the same bytes on every system."
     with atomic_file(path) as new: new.write_text(text, encoding="utf-8", newline="\n")
+
+def write_json(path, record)->None:
+    "Write a JSON file completely or not at all."
+    write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 # %% ../nbs/05_files.ipynb #05a00018
 def file_lock(

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..checks import require, short_repr, short_text
+from ..files import file_hash
 from .multi30k import multi30k
 from .normalize import clean_text, is_empty, read_lines
 from .pocket import pocket_pairs
-from .words import file_hash
 
 # %% ../../nbs/29_corpora.ipynb #46ada991
 def parallel_files(

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from ..checks import short_repr, short_text
+from ..files import file_hash
 from .normalize import read_lines
-from .words import file_hash
 
 # %% ../../nbs/28_multi30k.ipynb #3b71f4ed
 def fetch(

@@ -20,8 +20,8 @@ from itertools import accumulate, groupby, islice
 from pathlib import Path
 
 from ..checks import check_number, require, short_repr
+from ..files import file_hash, json_hash
 from .batching import TokenBatches, check_lengths, token_batches
-from .words import file_hash, json_hash
 
 # %% ../../nbs/31_shards.ipynb #3467273d
 def pack_columns(

@@ -38,11 +38,12 @@ from ..checks import check_choice, check_number, short_repr
 from ..data.corpora import load_corpus
 from ..data.shards import check_free
 from ..data.words import SPECIALS
+from ..files import remove_folder
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware
 from ..train.monitoring import Speed, all_of, headline, tensorboard
-from ..train.runs import has_checkpoint, lock_folder, remove_folder, run_folder
+from ..train.runs import has_checkpoint, lock_folder, run_folder
 from .model_folder import check_place
 from .translator import Translator, check_outputs
 

@@ -28,7 +28,7 @@ from annotated_transformer.transformer import (
 from ..checks import check_choice, check_number, require
 from ..data.words import PAD, SPECIALS
 from ..engine.cache import can_cache, runs_as
-from ..train.checkpoints import atomic_folder
+from ..files import atomic_folder
 from .decoding import check_encoder
 from .model_folder import check_place, save_tokenizers
 

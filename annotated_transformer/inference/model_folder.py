@@ -22,13 +22,9 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from annotated_transformer.train.checkpoints import (
-    atomic_folder,
     check_fit,
-    check_replaceable,
     copy_weights,
-    read_manifest,
     read_tensors,
-    resolve_backup,
     save_tensors,
     save_weights,
     unique_tensors,
@@ -37,9 +33,10 @@ from annotated_transformer.train.checkpoints import (
 from ..checks import check_choice, check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json, upgrade_settings
 from ..data.bpe import load_tokenizer
-from ..data.words import file_hash, vocabulary_digest
+from ..data.words import vocabulary_digest
 from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
+from ..files import atomic_folder, check_replaceable, file_hash, read_manifest, resolve_backup
 from ..train.hardware import memory_error
 from ..transformer import POSITIONS, make_model
 from .shortlist import read_lexicon, save_lexicon

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LEFTOVERS', 'DATA_NAMES', 'STOP_SIGNALS', 'USUAL_HANDLERS', 'RunOptions', 'has_checkpoint', 'lock_folder',
-           'run_folder', 'folder_number', 'remove_folder', 'data_settings', 'check_settings', 'EpochProgress',
-           'run_state', 'check_epoch', 'Run', 'Stopped', 'stop_signals']
+           'run_folder', 'folder_number', 'data_settings', 'check_settings', 'EpochProgress', 'run_state',
+           'check_epoch', 'Run', 'Stopped', 'stop_signals']
 
 # %% ../../nbs/36_runs.ipynb #f32d4981
 import csv
@@ -24,16 +24,21 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from annotated_transformer.train.checkpoints import (
+from annotated_transformer.files import (
+    atomic_file,
     atomic_folder,
-    check_checkpoint,
     check_manifest,
+    file_lock,
+    remove_folder,
+    resolve_backup,
+)
+from annotated_transformer.train.checkpoints import (
+    check_checkpoint,
     checkpoints,
     epoch_folders,
     load_checkpoint,
     load_weights,
     read_state,
-    resolve_backup,
     save_checkpoint,
     save_weights,
     unique_tensors,
@@ -80,15 +85,7 @@ def has_checkpoint(
 
 def lock_folder(out, name=".lock"): # -> the acquired lock, a context manager that releases it
     "Create and lock the folder of a run, or raise at once if another process holds the lock."
-    from filelock import FileLock, Timeout
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-        return FileLock(Path(out)/name, timeout=0).acquire()
-    except Timeout:
-        raise RuntimeError(f"{out} is in use by another training: "
-                           "wait for it, or choose another out.") from None
-    except OSError as e:
-        raise OSError(f"{out} cannot be saved ({e.strerror or e}): choose another out.") from None
+    return file_lock(Path(out)/name, wait=False)
 
 LEFTOVERS = ".epoch-*.new", ".epoch-*.gone", ".update-*", ".unfinished.*" # of a crash
 
@@ -110,12 +107,6 @@ def run_folder(out, resume)->Iterator[None]:
         yield
 
 def folder_number(folder): return int(folder.name.rpartition("-")[2])
-
-def remove_folder(folder):
-    "Rename a checkpoint, then remove it; `run_folder` removes the rest after a crash."
-    gone = folder.with_name(f".{folder.name}.gone")
-    os.replace(folder, gone)
-    shutil.rmtree(gone, ignore_errors=True)
 
 # %% ../../nbs/36_runs.ipynb #b9647933
 DATA_NAMES = dict(data="the training data", train="the training data", valid="the validation data",
@@ -246,15 +237,11 @@ class Run:
 
     def tidy(self):
         "Write log.csv and remove the checkpoints that are no longer needed."
-        try:
-            with open(self.out/".log.new", "w", newline="", encoding="utf-8") as f:
+        with atomic_file(self.out/"log.csv") as new:
+            with open(new, "w", newline="", encoding="utf-8") as f:
                 log = csv.DictWriter(f, {name: None for row in self.history for name in row})
                 log.writeheader()
                 log.writerows(self.history)
-            os.replace(self.out/".log.new", self.out/"log.csv")
-        except OSError as e:
-            raise OSError(f"{self.out/'log.csv'} could not be saved ({e.strerror or e}): free "
-                          "some space; the checkpoint is whole.") from None
         rows = [(row["valid_nll"], row["epoch"]) for row in self.history if "valid_nll" in row]
         best = {f"epoch-{epoch:03}" for _, epoch in sorted(rows)[:self.config.keep_best]}
         old = [folder for folder in epoch_folders(self.out)[:-self.keep] if folder.name not in best]
