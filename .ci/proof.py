@@ -5,6 +5,7 @@
 
 A usual test runner executes the exported cells too: it tests the notebook, and the generated package is never executed.
 This runner skips exported cells and takes their names from the package."""
+import ast
 import json
 import linecache
 import os
@@ -16,10 +17,11 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from contextvars import Context
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
+from inspect import signature
 from io import StringIO
 from itertools import takewhile
 from multiprocessing import Pipe, get_context
@@ -29,6 +31,7 @@ from symtable import symtable
 from time import monotonic
 from types import ModuleType
 
+SLOW = r'(slow|notest)\b' # tst_flags of settings.ini
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = 'annotated_transformer'
 
@@ -88,6 +91,43 @@ def notebooks_of(module, nbs=ROOT/'nbs', package=PACKAGE):
     return own + [path for path, (name, cells) in notebooks.items()
                   if name != module and any(uses.search(c.source) for c in cells)]
 
+# ---- optional packages
+
+class AbsentPackages:
+    "Packages that are not installed, and the names that cells could not bind for want of them: cells that use these are skipped."
+    def __init__(self, allowed=True): self.allowed, self.packages, self.names = allowed, {}, set()
+
+    def needed_by(self, cell):
+        "Whether the cell uses a name that is missing; if not, the names that it binds are there again."
+        names = {node.id for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)} if self.names else set()
+        bound = bound_names(cell.source) if self.names else set()
+        if names & self.names: self.names |= bound - names # what it would have defined is missing as well
+        else: self.names -= bound
+        return bool(names & self.names)
+
+    def explain(self, error, cell):
+        "Whether an error says that an optional package is absent; if so, note what the cell would have bound."
+        package = self.package(error)
+        if package is None: return False
+        self.packages.setdefault(package, []).append(cell.number)
+        self.names |= bound_names(cell.source)
+        return True
+
+    def package(self, error):
+        if not self.allowed or not isinstance(error, ImportError): return None
+        told = re.match(r'`(\w+)` is not installed', str(error)) # the message of checks.require
+        name = told[1] if told else (error.name or '').split('.')[0]
+        return name if name and name != PACKAGE and find_spec(name) is None else None
+
+    def statements(self, cell):
+        "The cell's code in parts: each of its imports by itself, if it has nothing else."
+        body = ast.parse(cell.source).body if self.allowed and not re.search(r'^\s*[!%]', cell.source, re.M) else []
+        if len(body) < 2 or not all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in body): return [cell]
+        return [replace(cell, source=ast.unparse(node)) for node in body]
+
+    def report(self):
+        return [f'skipped: {package} is not installed, which cells {", ".join(map(str, cells))} need' for package, cells in self.packages.items()]
+
 # ---- one notebook, in this process
 
 def bound_names(source):
@@ -117,12 +157,13 @@ class NotebookResult:
     cell:Cell|None = None   # Cell that failed; None: none, or the import
     seconds:float = 0.      # Run time
     trace:str = field(default='', repr=False) # Traceback
+    skipped:tuple[str, ...] = () # What was not tested, and why
 
     @property
     def passed(self): return not self.error
 
     def __str__(self):
-        if self.passed: return f'{self.notebook}: passed in {self.seconds:.1f} s'
+        if self.passed: return '\n'.join([f'{self.notebook}: passed in {self.seconds:.1f} s', *(f'  {line}' for line in self.skipped)])
         where = f'cell {self.cell.number}, “{self.cell.claim}”' if self.cell else 'on import'
         return f'{self.notebook}: failed after {self.seconds:.1f} s, {where}: {self.error}'
 
@@ -132,6 +173,8 @@ def check_notebook(
     until:int|None=None,     # Index of the last cell to run; None: all
     without:Iterable[str]=(), # Headings whose cells are skipped
     on_cell:Callable|None=None, # Called with each `Cell` before it runs
+    slow:bool=False,         # Whether cells marked `#| slow` run as well
+    skip_absent:bool=False,  # Whether cells that need an absent package are skipped
 )->NotebookResult:
     """Run a notebook's tests against the package, in this process.
 
@@ -141,28 +184,35 @@ def check_notebook(
     start = monotonic()
     cell = None
     name, cells = read_notebook(path)
+    absent = AbsentPackages(skip_absent)
     try:
         module = import_module(f'{package}.{name}') if name else ModuleType(path.stem)
         with borrowed_module(module) as own, chdir(path.parent), redirect_stdout(StringIO()):
             for cell in cells:
                 if until is not None and cell.number > until: break
-                if cell.heading in without: continue
+                if cell.heading in without or not slow and cell.directive(SLOW): continue
                 if on_cell: on_cell(cell)
-                run_cell(cell, module, own if name else {})
+                run_cell(cell, module, own if name else {}, absent)
     except (Exception, SystemExit) as e:
         return NotebookResult(path.stem, one_line(e), cell, monotonic() - start, traceback.format_exc())
-    return NotebookResult(path.stem, seconds=monotonic() - start)
+    return NotebookResult(path.stem, seconds=monotonic() - start, skipped=tuple(absent.report()))
 
-def run_cell(cell, module, own):
+def run_cell(cell, module, own, absent):
     "Run a cell in the module, or reset the names that it exports."
     if cell.directive(r'eval:\s*false'): return
     if own and cell.directive(r'exports?i?\b'):
         vars(module).update((name, own[name]) for name in bound_names(cell.source) if name in own)
         return
-    place = f'<{module.__name__}, cell {cell.number}>'
+    if absent.needed_by(cell): return
+    for statement in absent.statements(cell):
+        try: execute(statement, vars(module), f'<{module.__name__}, cell {cell.number}>')
+        except ImportError as e:
+            if not absent.explain(e, statement): raise
+
+def execute(cell, names, place):
     lines = cell.source.splitlines(True)
     linecache.cache[place] = len(cell.source), None, lines, place # for tracebacks and inspect
-    exec(compile(cell.source, place, 'exec'), vars(module))
+    exec(compile(cell.source, place, 'exec'), names)
 
 # ---- processes: a fault may loop forever, crash the interpreter or change global state
 
@@ -239,17 +289,17 @@ def check_in_processes(
     prepare:Callable=lambda: None, # Called in each process first
     limit:float=600,         # Time limit of each in seconds
     workers:int=1,           # Number of processes at a time
-    until:int|None=None,     # Index of the last cell to run; None: all
-    without:Iterable[str]=(), # Headings whose cells are skipped
+    **options,               # `until`, `without`, `slow` and `skip_absent`, see `check_notebook`
 )->Iterator[NotebookResult]: # In the order of completion
     "Check notebooks in processes of their own."
     for path in notebooks: read_notebook(path) # raise for unreadable files now
+    signature(check_notebook).bind_partial(**options)
     def work(path, send):
         try: prepare()
         except (Exception, SystemExit) as e:
             return send(dict(error=one_line(e), trace=traceback.format_exc()))
         def on_cell(cell): send(dict(cell=asdict(cell)))
-        send(asdict(check_notebook(path, package, until, without, on_cell)))
+        send(asdict(check_notebook(path, package, on_cell=on_cell, **options)))
     works = [partial(work, path) for path in notebooks]
     for number, sent, late in in_processes(works, limit, workers):
         last = dict(notebook=Path(notebooks[number]).stem) | (sent[-1] if sent else {})
@@ -343,6 +393,8 @@ def main(argv=None):
     parser.add_argument('--nbs', default=ROOT/'nbs', help='folder of the notebooks')
     parser.add_argument('--package', default=PACKAGE)
     parser.add_argument('--limit', type=float, default=1800, help='time limit of a notebook in seconds')
+    parser.add_argument('--slow', action='store_true', help='also cells marked slow')
+    parser.add_argument('--skip-absent', action='store_true', help='skip cells that need a package that is not installed')
     parser.add_argument('--workers', type=int, default=1, help='number of notebooks at a time')
     args = parser.parse_args(argv)
     paths = args.notebooks
@@ -352,7 +404,7 @@ def main(argv=None):
     import_common()
     failed = 0
     try:
-        for result in check_in_processes(*paths, package=args.package, limit=args.limit, workers=args.workers):
+        for result in check_in_processes(*paths, package=args.package, limit=args.limit, workers=args.workers, slow=args.slow, skip_absent=args.skip_absent):
             failed += not result.passed
             print(f'{result}\n{result.trace}'.strip(), flush=True)
             if args.module and failed: break
