@@ -43,7 +43,7 @@ from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware
 from ..train.monitoring import Speed, all_of, headline, tensorboard
-from ..train.runs import has_checkpoint, lock_folder, run_folder
+from ..train.run import has_checkpoint, lock_folder, run_folder
 from .model_folder import check_place
 from .translator import Translator, check_outputs
 

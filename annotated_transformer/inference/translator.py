@@ -58,7 +58,7 @@ from ..engine.parallel import check_num_workers, worker_pool
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
-from ..train.runs import RunOptions
+from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
 from .evaluation import Scores, score as score_outputs

@@ -32,7 +32,7 @@ from ..checks import short_repr
 from ..config import TrainingConfig, TransformerConfig, preset, upgrade_settings
 from .distributed import int_of
 from .recipes import RECIPES
-from .runs import STOP_SIGNALS, USUAL_HANDLERS, Stopped
+from .run import STOP_SIGNALS, USUAL_HANDLERS, Stopped
 
 # %% ../../nbs/71_command_line.ipynb #5b9c199f
 def one_line(text)->str:

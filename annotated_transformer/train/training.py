@@ -45,7 +45,7 @@ from ..engine.losses import CrossEntropyCompute, RDropLoss
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
 from .optimizers import make_optimizer, make_schedule, scheduler
-from .runs import Run, RunOptions, Stopped, run_folder, stop_signals
+from .run import Run, RunOptions, Stopped, run_folder, stop_signals
 
 # %% ../../nbs/37_training.ipynb #44aec396
 def check_batches(data_iter):
