@@ -99,8 +99,6 @@ class FastAttention(MultiHeadedAttention):
         if self.recorded or p and q.device.type == "cpu": return super().attend(q, k, v, mask)
         return fused_attention(q, k, v, mask, p)
 
-FastAttention.forward.of_core = True # for `engine.cache.runs_as`: the cached step accepts it
-
 # %% ../../nbs/15_fast.ipynb #d42c6a1d
 FAST = {MultiHeadedAttention: FastAttention, LayerNorm: FastLayerNorm, nn.Dropout: FastDropout}
 

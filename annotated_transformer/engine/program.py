@@ -274,7 +274,11 @@ class ProgramStep:
         x = self.advance(ids)
         return x if self.take is None else x[self.take]
 
-    def logits(self, ids, tokens=None, record=False):
+    def logits_and_attention(self, ids, tokens=None):
+        "Logits and cross-attention weights."
+        return self.logits(ids, tokens), self.attention()
+
+    def logits(self, ids, tokens=None):
         "Logits `(R, V)` of the next token, float32, or those of some tokens."
         x, self.output = self.advance(ids), self.output or self.program.rows(tokens)
         if self.take is not None: x = x[F.pad(self.take, (0, len(x) - len(self.take)))]
@@ -394,17 +398,18 @@ class IncrementalDecoder:
 
     def logits(self,
         ids:Tensor, # Prefixes `(R, t)`, equally many for each sentence
-        record:bool=False, # The first model records its cross-attention
     )->Tensor:      # `(R, V)`, float32; for an ensemble the log of the mean probability
         "Return the logits of the next token."
-        tokens, steps = self.tokens, enumerate(self.steps)
-        return cache.combine_logits([s.logits(ids, tokens, record and not n) for n, s in steps])
+        return cache.combine_logits([step.logits(ids, self.tokens) for step in self.steps])
 
     def logits_and_attention(self,
         ids:Tensor, # Prefixes `(R, t)`
     )->tuple[Tensor, Tensor]: # Logits `(R, V)`; weights `(R, S)` of the first model's last layer
         "Return the logits and the cross-attention of the last position, averaged over heads."
-        return self.logits(ids, True), self.steps[0].attention()
+        first, *others = self.steps
+        logits, weights = first.logits_and_attention(ids, self.tokens)
+        all_logits = [logits, *(step.logits(ids, self.tokens) for step in others)]
+        return cache.combine_logits(all_logits), weights
 
     def reorder(self,
         rows:Tensor|None=None,      # Prefixes, those of a sentence together; None: all

@@ -25,9 +25,9 @@ from annotated_transformer.transformer import (
     sinusoids,
 )
 
-from ..checks import check_choice, check_number, require
+from ..checks import check_choice, check_number, is_patched, require
 from ..data.words import PAD, SPECIALS
-from ..engine.cache import can_cache, runs_as
+from ..engine.cache import can_cache
 from ..files import atomic_folder
 from .decoding import check_encoder
 from .model_folder import check_place, save_tokenizers
@@ -68,7 +68,7 @@ def position_table(positions, rows):
 def fill_layer(spec, layer):
     "Write one layer."
     *attentions, (feed, norm) = sublayers(layer)
-    if not runs_as(feed, PositionwiseFeedForward):
+    if type(feed).forward is not PositionwiseFeedForward.forward or is_patched(feed):
         raise ValueError(f"feed_forward is a {type(feed).__name__}: CTranslate2 accepts "
                          "PositionwiseFeedForward.")
     for i, (attn, attn_norm) in enumerate(attentions):
