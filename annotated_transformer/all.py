@@ -77,7 +77,8 @@ from annotated_transformer.inference.evaluation import (
     paired_bootstrap, score,
 )
 from .inference.model_folder import model_card
-from .inference.translator import Candidate, Translator, check_outputs
+from .inference.stream import Candidate
+from .inference.translator import Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from annotated_transformer.inference.metrics import (
     Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,

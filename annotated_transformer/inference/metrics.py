@@ -35,6 +35,13 @@ from annotated_transformer.inference.evaluation import (
     paired_bootstrap,
     score,
 )
+from annotated_transformer.inference.translator import (
+    Translator,
+    check_single,
+    encode_scored,
+    ensemble_models,
+    score_ids,
+)
 from annotated_transformer.train.command_line import (
     check_ranking,
     check_record,
@@ -49,7 +56,6 @@ from ..data.normalize import clean_text
 from ..data.words import UNK
 from ..train.recipes import check_pairs
 from .decoding import max_positions
-from .translator import Translator, check_single
 
 # %% ../../nbs/48_metrics.ipynb #3baee3b1
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def teacher_forced(
     "Score the references by teacher forcing; those that are too long are left out."
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
-    pairs, models = check_pairs(pairs), translator.ensemble_models(ensemble)
+    pairs, models = check_pairs(pairs), ensemble_models(translator, ensemble)
     most = min(8 * translator.max_source, max_positions(models) - 1)
     rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
     kept = [two for two, row in zip(pairs, rows) if len(row) <= most]
@@ -146,8 +152,8 @@ def teacher_forced(
                       "token accuracy, perplexity and bits per character leave them out.",
                       stacklevel=2)
     if not kept: return {}
-    ids = translator.encode_scored(kept, models)
-    logp, first = map(torch.cat, zip(*translator.score_ids(ids, models, max_tokens)))
+    ids = encode_scored(translator, kept, models)
+    logp, first = map(torch.cat, zip(*score_ids(models, ids, translator.device, max_tokens)))
     nats, n = -logp.double().sum(), len(logp)
     unknown = sum(target.count(UNK) for _, target in ids)
     characters = sum(len(clean_text(reference)) for _, reference in kept)
