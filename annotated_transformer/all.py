@@ -11,7 +11,7 @@ from annotated_transformer.config import (
     PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
 )
 from .charts import bar_chart, heatmap, heatmaps, line_chart, scatter_chart
-from .lessons.attention import additive_attention
+from .lab.attention import additive_attention
 from annotated_transformer.engine.fast import (
     FastAttention, FastDropout, FastLayerNorm, accelerate, fused_attention,
     packed_projection, plain, shared_copy,

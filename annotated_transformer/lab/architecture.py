@@ -111,27 +111,35 @@ def _lesson(module):
     return next((LESSONS[name] for name in names if name in LESSONS), ("", _GREY))
 
 # %% ../../nbs/13_architecture.ipynb #7141ca9b
+def _is_stack(module): return "layers" in dict(module.named_children())
+
 def _rows(embed, stack, heads):
     "Return one column from bottom to top: kinds of elements and their modules."
-    rows = [("block", part) for part in embed] + [("open", stack)]
+    rows = [("block", module) for module in embed]
+    rows.append(("open", stack))
     for layer in stack.layers[:1]:
-        parts = [part for part in layer.children() if not isinstance(part, nn.ModuleList)]
-        for part, path in zip(parts, layer.sublayer, strict=True):
-            steps = [("block", path.norm), ("block", part), ("sum", path)]
-            rows += [("fork", path), *(steps if path.norm_first else steps[1:] + steps[:1])]
-    rows += [("close", stack), ("block", stack.norm), *(("block", head) for head in heads)]
+        inner = [module for module in layer.children() if not isinstance(module, nn.ModuleList)]
+        for module, path in zip(inner, layer.sublayer, strict=True):
+            rows.append(("fork", path))
+            norm = [("block", path.norm)]
+            steps = [("block", module), ("sum", path)]
+            rows += norm + steps if path.norm_first else steps + norm
+    rows += [("close", stack), ("block", stack.norm)]
+    rows += [("block", head) for head in heads]
     return [(kind, module) for kind, module in rows if not isinstance(module, nn.Identity)]
 
 def _columns(model):
     "Return the columns of a model, each with the name of its embedding."
-    parts = dict(model.named_children()) if isinstance(model, nn.Module) else {}
-    stacks = [part for part in parts.values() if hasattr(part, "layers")]
-    embeds = {name: part for name, part in parts.items() if isinstance(part, nn.Sequential)}
+    children = dict(model.named_children()) if isinstance(model, nn.Module) else {}
+    stacks = [module for module in children.values() if _is_stack(module)]
+    embeds = {name: m for name, m in children.items() if isinstance(m, nn.Sequential)}
     if not stacks or len(stacks) != len(embeds):
         raise TypeError(f"model is a {type(model).__name__}, not stacks with their embeddings")
-    heads = [part for part in parts.values() if part not in [*stacks, *embeds.values()]]
-    return [(name, _rows(embed, stack, heads if stack is stacks[-1] else []))
-            for (name, embed), stack in zip(embeds.items(), stacks)]
+    heads = [module for module in children.values() if module not in [*stacks, *embeds.values()]]
+    columns = []
+    for (name, embed), stack in zip(embeds.items(), stacks):
+        columns.append((name, _rows(embed, stack, heads if stack is stacks[-1] else [])))
+    return columns
 
 # %% ../../nbs/13_architecture.ipynb #0891ab4e
 def _linked(module, tip, body):
@@ -144,7 +152,7 @@ def _block(module, name, x, y):
     "Return one block as SVG, with its upper left corner at (x, y)."
     kind, color = type(module).__name__, _lesson(module)[1]
     size = f"{sum(p.numel() for p in module.parameters()):,}"
-    shapes = [f"{part} {tuple(p.shape)}" for part, p in module.named_parameters()]
+    shapes = [f"{key} {tuple(p.shape)}" for key, p in module.named_parameters()]
     short = escape(name.split("layers.0.")[-1])
     return _linked(module, "\n".join([f"{name}: {kind}, {size} parameters", *shapes]),
         f'{_box(x, y, 200, 36, color)}<text x="{x + 10}" y="{y + 16}">{escape(kind)}</text>'
@@ -176,7 +184,9 @@ _STEP = dict(block=50, fork=10, sum=32, open=16, close=36) # Height of each kind
 
 def _column(rows, names, x, rail):
     "Return a column as SVG, the places of its blocks, and its end; it grows from y = 0 upwards."
-    y, mid, behind, svg, at = 0, x + 100, [], [], {}
+    y, mid = 0, x + 100
+    behind, svg = [], []
+    at = {}
     for kind, module in rows:
         y -= _STEP[kind]
         if kind == "open": foot = y
@@ -225,7 +235,9 @@ def draw_model(
     model:nn.Module, # Model of `make_model`, or any model of such stacks and embeddings
 )->Drawing:          # Displays itself; `.svg` is the picture
     "Draw the module tree as in the paper's Figure 1; each block links to its section."
-    columns, at, tops, svg, words = _columns(model), {}, {}, [], []
+    columns = _columns(model)
+    at, tops = {}, {}
+    svg, words = [], []
     names = {module: name for name, module in model.named_modules()}
     for i, (feed, rows) in enumerate(columns):
         x = 50 + 320 * i

@@ -21,6 +21,7 @@ from ..charts import Figure, heatmap, heatmaps
 from ..checks import check_ids, check_number, short_repr
 from ..data.words import BOS, EOS
 from ..inference.decoding import evaluating
+from ..inference.translator import Translator
 
 # %% ../../nbs/52_attention_maps.ipynb #4f45f114
 def _recorded_map(model, name):
@@ -185,23 +186,23 @@ def attention_of(
                  cross=(target[1:], source))
     with evaluating(model), record_modules(model) as records:
         model(src, tgt[:, :-1], None, core.subsequent_mask(tgt.size(1) - 1, tgt.device))
-    found = {}
+    maps = {}
     for kind, (stack, name) in ATTENTION_KINDS.items():
-        depth = len(getattr(model, stack).layers)
+        depth = len(model.get_submodule(stack).layers)
         layers = [records[f"{stack}.layers.{i}.{name}"] for i in range(depth)]
-        values = (torch.stack([layer[key][0] for layer in layers]).float().cpu()
-                  for key in ("weights", "query", "key", "value"))
-        found[kind] = HeadMaps(*sides[kind], *values)
-    return found
+        values = [torch.stack([layer[key][0] for layer in layers]).float().cpu()
+                  for key in ("weights", "query", "key", "value")]
+        maps[kind] = HeadMaps(*sides[kind], *values)
+    return maps
 
 # %% ../../nbs/52_attention_maps.ipynb #8f49d4c0
 def translation_maps(
-    translator,                # A `Translator`
+    translator:Translator,     # Trained model and its tokenizers
     text:str,                  # Source sentence
     translation:str|None=None, # Target sentence; None: the model's own translation
 )->dict[str, HeadMaps]:        # "encoder", "decoder" and "cross"
     "Return the maps of all heads for a sentence and its translation."
-    if not hasattr(translator, "src_tokenizer"):
+    if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     if translation is None: translation = translator.translate(text)
     src = [*translator.src_tokenizer.encode(text), EOS]

@@ -6,8 +6,9 @@
 __all__ = ['additive_attention']
 
 # %% ../../nbs/10_attention.ipynb #a5f72f8c
-import torch
 from torch import Tensor
+
+from ..transformer import masked_softmax
 
 # %% ../../nbs/10_attention.ipynb #cae5b4b4
 def additive_attention(
@@ -22,9 +23,5 @@ def additive_attention(
     "Additive attention, softmax(v·tanh(qW_q + kW_k))V (§3.2.1)."
     hidden = (query @ W_q).unsqueeze(-2) + (key @ W_k).unsqueeze(-3)    # (..., T, S, A)
     scores = hidden.tanh() @ v                                          # (..., T, S)
-    if mask is not None:
-        if mask.dim() == 3 and scores.dim() == 4: mask = mask.unsqueeze(1)
-        scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
-    weights = scores.softmax(-1)
-    if mask is not None: weights = weights.masked_fill(mask == 0, 0)
+    weights = masked_softmax(scores, mask)
     return weights @ value, weights
