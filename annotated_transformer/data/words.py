@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from ..checks import check_number, require, short_repr, short_text
 from .normalize import clean_prefix, clean_text
@@ -81,11 +82,14 @@ def keep_spaces(
     text:str,            # Normalized text
 )->list[str]:            # Words, with the space before them if there is one
     "Put the spaces of a text back to its words."
-    at, kept, text = 0, [], " " + text
+    text = " " + text
+    start = 0
+    spaced = []
     for word in words:
-        kept.append(" " + word if text.startswith(" ", at) else word)
-        at += len(kept[-1])
-    return kept
+        if text.startswith(" ", start): word = " " + word
+        spaced.append(word)
+        start += len(word)
+    return spaced
 
 # %% ../../nbs/23_words.ipynb #5f67cabc
 _PAIRS = {'"': '"', "„": "“", "“": "”", "‚": "‘", "«": "»", "»": "«", "(": ")", "[": "]", "{": "}"}
@@ -95,7 +99,9 @@ def detokenize(
     words:Iterable[str], # Words and punctuation marks of one sentence
 )->str:                  # The sentence in normal spelling
     "Join words with spaces, except around punctuation."
-    text, glued, closing = "", True, []
+    text = ""
+    closing = []  # the signs that will close the open pairs
+    glued = True  # no space before the next word
     for word in check_strings("words", words):
         closes = bool(closing) and word == closing[-1]
         opens = not closes and word in _PAIRS
@@ -113,7 +119,8 @@ class Vocab:
         tokens:Iterable[str],        # Words in the order of their ids
         default_index:int|None=None, # Id of every unknown word; None: unknown words raise
     ):
-        self.itos, self.stoi = [], {}
+        self.itos = []
+        self.stoi = {}
         for token in check_strings("tokens", tokens): self.append_token(token)
         self.set_default_index(default_index)
 
@@ -176,7 +183,8 @@ def build_vocab_from_iterator(
     max_tokens:int|None=None,         # Upper bound on the size, specials included
 )->Vocab:                             # Most frequent word first, ties in alphabetical order
     "Count words and number them, as torchtext does."
-    specials, counter = list(check_strings("specials", specials or [])), Counter()
+    specials = list(check_strings("specials", specials or []))
+    counter = Counter()
     for words in iterator: counter.update(check_strings("sentences", words))
     ranked = sorted(counter, key=lambda w: (-counter[w], w))
     if max_tokens is not None:
@@ -185,11 +193,18 @@ def build_vocab_from_iterator(
     words = [w for w in ranked if counter[w] >= min_freq and w not in specials]
     return Vocab(specials + words if special_first else words + specials)
 
+# %% ../../nbs/23_words.ipynb #w0rd0002
+@runtime_checkable
+class _TorchtextVocab(Protocol):
+    "Methods of a torchtext vocabulary that are used here."
+    def get_itos(self)->list[str]: ...
+    def get_default_index(self)->int|None: ...
+
 def as_vocab(
     vocab, # `Vocab`, or an object with torchtext's `get_itos` and `get_default_index`
 )->Vocab:  # Copy with the same ids
     "Convert a torchtext vocabulary."
-    if not (hasattr(vocab, "get_itos") and hasattr(vocab, "get_default_index")):
+    if not isinstance(vocab, _TorchtextVocab):
         raise TypeError(f"vocab is {type(vocab).__name__}, not a `Vocab` or torchtext's.")
     return Vocab(vocab.get_itos(), vocab.get_default_index())
 
@@ -230,7 +245,9 @@ class TextTokenizer:
     )->tuple[list[int], list[int]]: # Ids of all pieces, and for each the position of its word
         "Encode given words and record the word of each piece."
         rows = self.encode_batch(check_strings("words", words))
-        return [i for row in rows for i in row], [n for n, row in enumerate(rows) for _ in row]
+        ids = [i for row in rows for i in row]
+        positions = [n for n, row in enumerate(rows) for _ in row]
+        return ids, positions
 
     def save(self,
         path:str|os.PathLike, # File to write or replace
@@ -289,9 +306,11 @@ class WordTokenizer(TextTokenizer):
         if not (tokenize is None or callable(tokenize)):
             raise TypeError(f"tokenize is {type(tokenize).__name__}, not a function or None.")
         words = vocab if isinstance(vocab, list) else as_vocab(vocab).get_itos()
-        if (first := words[:len(SPECIALS)]) != SPECIALS:
+        first = words[:len(SPECIALS)]
+        if first != SPECIALS:
             raise ValueError(f"vocab begins with {short_repr(first)}, not {SPECIALS}.")
-        self.tokenize, self.lang = tokenize or word_splitter(lang), lang
+        self.tokenize = tokenize or word_splitter(lang)
+        self.lang = lang
         self.vocab = Vocab(words, UNK)
         self.spaced = any(word.startswith(" ") for word in words)
 
@@ -302,10 +321,13 @@ class WordTokenizer(TextTokenizer):
         "Return one id for each word, for the first `limit` words if it is given."
         text = self.prepare(text, limit)
         words = self.tokenize(text)[:limit]
-        if self.spaced:
-            for n, word in enumerate(words := keep_spaces(words, text)):
-                if word not in self.vocab: words[n] = word[1:] if word[0] == " " else " " + word
+        if self.spaced: words = [self._entry(word) for word in keep_spaces(words, text)]
         return [i if i >= len(SPECIALS) else UNK for i in self.vocab(words)]
+
+    def _entry(self, word):
+        "Return a word with or without the space before it, as the vocabulary has it."
+        if word in self.vocab: return word
+        return word[1:] if word[0] == " " else " " + word
 
     def pieces(self, ids:Iterable[int])->list[str]:
         "Return the words of ids; `▁` is a space."
@@ -316,7 +338,8 @@ class WordTokenizer(TextTokenizer):
         ids = [i for i in check_row(ids, len(self)) if i >= UNK]
         words = self.vocab.lookup_tokens(ids)
         if not self.spaced: return detokenize(words)
-        return "".join(f" {w}" if i == UNK else w for i, w in zip(ids, words)).removeprefix(" ")
+        words = [" " + word if i == UNK else word for i, word in zip(ids, words)]
+        return "".join(words).removeprefix(" ")
 
     def state(self)->dict:
         "Return the arguments of `__init__` that a file stores."
