@@ -35,12 +35,15 @@ def merge_pair(
     pair:tuple[str, str],  # Neighbors to join
 )->tuple[str, ...]:        # Pieces after the merge
     "Join each occurrence of a pair, from left to right."
-    pieces, pair, out, i = tuple(pieces), tuple(pair), [], 0
+    pieces = tuple(pieces)
+    pair = tuple(pair)
+    merged = []
+    i = 0
     while i < len(pieces):
         step = 2 if pieces[i:i + 2] == pair else 1
-        out.append("".join(pieces[i:i + step]))
+        merged.append("".join(pieces[i:i + step]))
         i += step
-    return tuple(out)
+    return tuple(merged)
 
 # %% ../../nbs/24_bpe.ipynb #b528196f
 def learn_bpe(
@@ -52,12 +55,14 @@ def learn_bpe(
         raise TypeError(f"word_counts is {type(word_counts).__name__}, not a mapping.")
     words = {word: tuple(word) for word in word_counts if len(word) <= MAX_WORD}
     ids = {c: i for i, c in enumerate(sorted(set("".join(words))))}   # used to break ties
-    pairs, holders, merges = Counter(), defaultdict(set), []
+    pairs = Counter()
+    holders = defaultdict(set) # pair -> words that contain it
     def count_pairs(word, sign):
         for pair in pairwise(words[word]):
             pairs[pair] += sign * word_counts[word]
             holders[pair].add(word)
     for word in words: count_pairs(word, 1)
+    merges = []
     while pairs and len(merges) < num_merges:
         best = max(pairs, key=lambda p: (pairs[p], -ids[p[0]], -ids[p[1]]))
         if pairs[best] < 1: break
@@ -76,6 +81,17 @@ def byte_alphabet(
     spare = map(chr, count(256))
     return [chr(b) if 33 <= b <= 126 or 161 <= b != 173 else next(spare) for b in range(256)]
 
+# %% ../../nbs/24_bpe.ipynb #bpe00001
+def _piece_ids(merges):
+    "Return the ids of specials, bytes and merged pieces."
+    ids = {piece: i for i, piece in enumerate(SPECIALS + sorted(byte_alphabet()))}
+    for pair in merges: ids.setdefault("".join(pair), len(ids))
+    for pair in merges:
+        if len(pair) != 2 or not set(pair) <= ids.keys():
+            raise ValueError(f"merges hold {short_repr(pair)}, "
+                             "which is not a pair of earlier pieces.")
+    return ids
+
 # %% ../../nbs/24_bpe.ipynb #ea1cbb2e
 class SubwordTokenizer(TextTokenizer):
     "Byte-level BPE: every text can be encoded, and decoding returns it exactly."
@@ -86,17 +102,11 @@ class SubwordTokenizer(TextTokenizer):
         merges:Iterable[tuple[str, str]], # Pairs of pieces in the order learned, in `byte_alphabet`
     ):
         from tokenizers import Tokenizer, models, pre_tokenizers
-        alphabet = byte_alphabet()
         self.merges = [tuple(pair) for pair in check_strings("merges", merges)]
-        ids = {piece: i for i, piece in enumerate(SPECIALS + sorted(alphabet))}
-        for pair in self.merges: ids.setdefault("".join(pair), len(ids))
-        for pair in self.merges:
-            if len(pair) != 2 or not set(pair) <= ids.keys():
-                raise ValueError(f"merges hold {short_repr(pair)}, "
-                                 "which is not a pair of earlier pieces.")
-        byte = {char: b for b, char in enumerate(alphabet)}
-        spelled = (bytes(byte[c] for c in piece) for piece in list(ids)[len(SPECIALS):])
-        self.bytes = [b""] * len(SPECIALS) + list(spelled)
+        ids = _piece_ids(self.merges)
+        byte = {char: b for b, char in enumerate(byte_alphabet())}
+        pieces = list(ids)[len(SPECIALS):]
+        self.bytes = [b""] * len(SPECIALS) + [bytes(byte[c] for c in piece) for piece in pieces]
         self.longest = min(max(map(len, self.bytes)), MAX_WORD)
         self.tok = Tokenizer(models.BPE(ids, self.merges, cache_capacity=0))
         self.tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -158,12 +168,15 @@ def dropout_merge(
     draw:Callable,# Function that returns a random number in [0, 1)
 )->list[str]:     # Pieces
     "Apply merges with BPE-dropout."
-    pieces, never, skipped = list(word), len(rank), {}
+    never = len(rank)
+    pieces = list(word)
     ranks = [rank.get(pair, never) for pair in pairwise(pieces)]
+    skipped = {} # place -> rank
     while (best := min(ranks, default=never)) < never:
         at = ranks.index(best)
         if draw() < p:
-            skipped[at], ranks[at] = best, never
+            skipped[at] = best
+            ranks[at] = never
             continue
         for i, r in skipped.items(): ranks[i] = r
         skipped.clear()
@@ -185,17 +198,23 @@ def sample_batch(self:SubwordTokenizer,
     check_number("dropout", dropout, 0, 1)
     check_number("seed", seed, whole=True)
     texts = check_strings("texts", texts)
-    split, whole = self.tok.pre_tokenizer.pre_tokenize_str, self.tok.model.tokenize
-    rank, ids = {pair: i for i, pair in enumerate(self.merges)}, self.tok.get_vocab()
-    draw, known = random.Random(seed).random, defaultdict(list)
+    split = self.tok.pre_tokenizer.pre_tokenize_str
+    rank = {pair: i for i, pair in enumerate(self.merges)}
+    ids = self.tok.get_vocab()
+    draw = random.Random(seed).random
+    splits = defaultdict(list) # word -> ids of its splits so far
     def encode_word(word):
-        rows = known[word]
-        if len(rows) == self.variants: return rows[int(draw() * self.variants)]
-        if len(word) > MAX_WORD: rows.append([piece.id for piece in whole(word)])
-        else: rows.append([ids[piece] for piece in dropout_merge(word, rank, dropout, draw)])
-        return rows[-1]
-    texts = (split(" " + self.prepare(t, limit)) for t in texts)
-    return [[i for word, _ in words for i in encode_word(word)][:limit] for words in texts]
+        stored = splits[word]
+        if len(stored) == self.variants: return stored[int(draw() * self.variants)]
+        if len(word) > MAX_WORD: row = [piece.id for piece in self.tok.model.tokenize(word)]
+        else: row = [ids[piece] for piece in dropout_merge(word, rank, dropout, draw)]
+        stored.append(row)
+        return row
+    rows = []
+    for text in texts:
+        words = split(" " + self.prepare(text, limit))
+        rows.append([i for word, _ in words for i in encode_word(word)][:limit])
+    return rows
 
 # %% ../../nbs/24_bpe.ipynb #ff1b896e
 def load_tokenizer(
