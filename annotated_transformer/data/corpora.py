@@ -17,7 +17,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import islice, product, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,25 +42,30 @@ def parallel_files(
         yield pair
 
 # %% ../../nbs/29_corpora.ipynb #003fb8db
+def _column_numbers(row, columns, path):
+    "Return the numbers of columns that are given by number, or by their name in the first row."
+    numbers = [row.index(c) if row.count(c) == 1 else c for c in columns]
+    if numbers[0] != numbers[1] and all(n in range(len(row)) for n in numbers): return numbers
+    names = " and ".join(map(short_repr, columns))
+    raise ValueError(f"{path} has no columns {names}, each once: "
+                     f"its first line is {short_repr(row)}.")
+
 def tsv_pairs(
     path:str|os.PathLike,     # File with tabs between the columns
     src_col:int|str=0,        # Column of the source: number from 0, or name in the first line
     tgt_col:int|str=1,        # Column of the target
 )->Iterator[tuple[str, str]]: # Pairs
     "Iterate over the pairs of a file of tab-separated columns."
-    wanted = src_col, tgt_col
+    header = isinstance(src_col, str) or isinstance(tgt_col, str)
     for n, line in enumerate(read_lines(path), 1):
         row = line.split("\t")
         if n == 1:
-            width, cols = len(row), [row.index(c) if row.count(c) == 1 else c for c in wanted]
-            if cols[0] == cols[1] or not all(c in range(width) for c in cols):
-                named = f"{short_repr(src_col)} and {short_repr(tgt_col)}"
-                raise ValueError(f"{path} has no columns {named}, each once: "
-                                 f"its first line is {short_repr(row)}.")
-            if any(isinstance(c, str) for c in wanted): continue  # the line of the names
+            width = len(row)
+            src, tgt = _column_numbers(row, (src_col, tgt_col), path)
+            if header: continue
         if len(row) != width:
             raise ValueError(f"{path}, line {n}: columns: {len(row)} where line 1 has {width}.")
-        yield row[cols[0]], row[cols[1]]
+        yield row[src], row[tgt]
 
 # %% ../../nbs/29_corpora.ipynb #5396f3f5
 def _unique(items):
@@ -69,6 +74,16 @@ def _unique(items):
     if len(row) < len(items): raise KeyError
     return row
 
+def _json_object(line, place):
+    "Return the object of a line, or the one under `translation`."
+    try: row = json.loads(line, object_pairs_hook=_unique)
+    except KeyError: raise ValueError(f"{place}: a key is repeated.") from None
+    except (ValueError, RecursionError): raise ValueError(f"{place}: not JSON.") from None
+    if not isinstance(row, dict): return {}
+    inner = row.get("translation")
+    return inner if isinstance(inner, dict) else row
+
+# %% ../../nbs/29_corpora.ipynb #c0de0002
 def jsonl_pairs(
     path:str|os.PathLike,     # File with one JSON object per line
     src_key:str="de",         # Key of the source
@@ -76,20 +91,16 @@ def jsonl_pairs(
 )->Iterator[tuple[str, str]]: # Pairs
     "Iterate over the pairs of a file of JSON lines."
     for n, line in enumerate(read_lines(path), 1):
-        try: row = json.loads(line, object_pairs_hook=_unique)
-        except KeyError: raise ValueError(f"{path}, line {n}: a key is repeated.") from None
-        except (ValueError, RecursionError):
-            raise ValueError(f"{path}, line {n}: not JSON.") from None
-        row = row if isinstance(row, dict) else {}
-        if isinstance(row.get("translation"), dict): row = row["translation"]
+        place = f"{path}, line {n}"
+        row = _json_object(line, place)
         pair = row.get(src_key), row.get(tgt_key)
-        if not all(isinstance(s, str) for s in pair):
+        if not all(isinstance(text, str) for text in pair):
             needed = f"{short_repr(src_key)} and {short_repr(tgt_key)}"
-            raise ValueError(f"{path}, line {n}: needs text under {needed}, "
+            raise ValueError(f"{place}: needs text under {needed}, "
                              f"and has the keys {short_repr([*row])}.")
         try: "".join(pair).encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{path}, line {n}: holds half a surrogate pair.") from None
+            raise ValueError(f"{place}: holds half a surrogate pair.") from None
         yield pair
 
 # %% ../../nbs/29_corpora.ipynb #c0de0001
@@ -98,8 +109,8 @@ def languages(
 )->tuple[str, str]: # (source, target)
     "Split a language pair."
     code = r"([A-Za-z]\w{1,15}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\d{3})){0,2})"
-    found = re.fullmatch(f"{code}-{code}", pair) if isinstance(pair, str) else None
-    if found and found[1].lower() != found[2].lower(): return found[1], found[2]
+    match = re.fullmatch(f"{code}-{code}", pair) if isinstance(pair, str) else None
+    if match and match[1].lower() != match[2].lower(): return match[1], match[2]
     raise ValueError(f"pair={short_repr(pair)} is not a language pair such as `de-en`.")
 
 # %% ../../nbs/29_corpora.ipynb #64c21b7a
@@ -118,17 +129,19 @@ def _columns(file, src, tgt):
     if not names & (_HEADER_NAMES | {src.lower(), tgt.lower()}): return 0, 1
     raise ValueError(f"{file} has the header {short_repr(head)}, without {src!r} or {tgt!r}.")
 
+# %% ../../nbs/29_corpora.ipynb #c0de0003
 def _reader(path, pair):
     "Return the files of a path, and a function that iterates over their pairs."
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path={short_repr(path)} is not a path: give a str or a pathlib.Path.")
-    (src, tgt), name = languages(pair), re.sub(r"\.(gz|xz|bz2)$", "", str(path))
-    if name.endswith(".tsv") and (file := _existing(name)):
+    src, tgt = languages(pair)
+    name = re.sub(r"\.(gz|xz|bz2)$", "", str(path))
+    file = _existing(name)
+    if file and name.endswith(".tsv"):
         return [file], partial(tsv_pairs, file, *_columns(file, src, tgt))
-    if name.endswith(".jsonl") and (file := _existing(name)):
-        return [file], partial(jsonl_pairs, file, src, tgt)
-    both = [_existing(f"{path}.{src}"), _existing(f"{path}.{tgt}")]
-    if all(both): return both, partial(parallel_files, *both)
+    if file and name.endswith(".jsonl"): return [file], partial(jsonl_pairs, file, src, tgt)
+    files = [_existing(f"{path}.{src}"), _existing(f"{path}.{tgt}")]
+    if None not in files: return files, partial(parallel_files, *files)
     raise FileNotFoundError(f"no pairs at {short_text(path)}: it is no .tsv or .jsonl file, "
                             f"and no prefix of `.{src}` and `.{tgt}` files.")
 
@@ -137,14 +150,10 @@ def read_pairs(
     pair:str="de-en",     # Languages, source first: endings, keys or column names
 )->list[tuple[str, str]]: # Pairs
     "Read the pairs of a path."
-    return list(_reader(path, pair)[1]())
+    _, read = _reader(path, pair)
+    return list(read())
 
 # %% ../../nbs/29_corpora.ipynb #3792aa45
-class Filtered(NamedTuple):
-    "Result of `filter_pairs`."
-    kept:list[tuple[str, str]] # Pairs that were kept, in their order
-    dropped:dict[str, int]     # Number of dropped pairs by reason: `short`, `long`, `ratio`
-
 def _count_words(sentence): return 0 if is_empty(sentence) else len(clean_text(sentence).split())
 
 def _reason(pair, min_len, max_len, max_ratio, count=_count_words):
@@ -159,6 +168,12 @@ def _check_limits(min_len, max_len, max_ratio):
         raise ValueError(f"min_len={min_len}, max_len={max_len}, max_ratio={max_ratio}: "
                          "need 0 <= min_len <= max_len and max_ratio >= 1.")
 
+# %% ../../nbs/29_corpora.ipynb #c0de0004
+class Filtered(NamedTuple):
+    "Result of `filter_pairs`."
+    kept:list[tuple[str, str]] # Pairs that were kept, in their order
+    dropped:dict[str, int]     # Number of dropped pairs by reason: `short`, `long`, `ratio`
+
 def filter_pairs(
     pairs:Iterable[tuple[str, str]], # Pairs
     min_len:int=1,                   # Smallest number of words of a side
@@ -168,20 +183,23 @@ def filter_pairs(
 )->Filtered:                         # Kept pairs, and dropped ones by reason
     "Drop pairs that are empty, too long or of very different lengths."
     _check_limits(min_len, max_len, max_ratio)
-    kept, dropped = [], dict(short=0, long=0, ratio=0)
+    accepted = []
+    dropped = dict(short=0, long=0, ratio=0)
     for src, tgt in pairs:
-        if reason := _reason((src, tgt), min_len, max_len, max_ratio, count): dropped[reason] += 1
-        else: kept.append((src, tgt))
-    return Filtered(kept, dropped)
+        reason = _reason((src, tgt), min_len, max_len, max_ratio, count)
+        if reason: dropped[reason] += 1
+        else: accepted.append((src, tgt))
+    return Filtered(accepted, dropped)
 
 # %% ../../nbs/29_corpora.ipynb #272bfbd4
 def hub_library():
     "Import `datasets`, without its telemetry unless the environment enables it."
-    for name, value in dict(HF_HUB_DISABLE_TELEMETRY="1", HF_UPDATE_DOWNLOAD_COUNTS="0").items():
-        os.environ.setdefault(name, value)  # read at import
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read at import
+    os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
     return require("datasets", ".[data]")
 
-def _stays(row, langs, limits, rule):
+# %% ../../nbs/29_corpora.ipynb #c0de0005
+def _passes(row, langs, limits, rule):
     "Whether a pair is kept; `rule` is the version of this function in the library's cache."
     pair = [row[lang] for lang in langs]
     return None not in pair and not _reason(pair, *limits)
@@ -192,14 +210,16 @@ class HubPairs(Sequence):
         rows,              # `datasets.Dataset` with a column `translation`
         pair:str="de-en",  # Languages, source first
     ):
-        self.rows, self.pair, (self.src, self.tgt) = rows, pair, languages(pair)
+        self.rows = rows
+        self.pair = pair
+        self.src, self.tgt = languages(pair)
         if "translation" not in rows.column_names:
             columns = short_repr(rows.column_names)
             raise ValueError(f"the columns are {columns}, and none is `translation`.")
-        known = rows[0]["translation"] if len(rows) else (self.src, self.tgt)
-        if not {self.src, self.tgt} <= set(known):
+        present = rows[0]["translation"] if len(rows) else (self.src, self.tgt)
+        if not {self.src, self.tgt} <= set(present):
             raise ValueError(f"pair={pair!r} is not in this collection: "
-                             f"it has {short_repr(sorted(known))}.")
+                             f"it has {short_repr(sorted(present))}.")
 
     def __len__(self): return len(self.rows)
     def __repr__(self): return f"HubPairs({len(self)} pairs, {self.pair})"
@@ -211,8 +231,8 @@ class HubPairs(Sequence):
         return row[self.src], row[self.tgt]
 
     def __iter__(self):
-        for some in self.rows.iter(1000):
-            for row in some["translation"]: yield row[self.src], row[self.tgt]
+        for table in self.rows.iter(1000):
+            for row in table["translation"]: yield row[self.src], row[self.tgt]
 
     def filter(self,
         min_len:int=3,       # Smallest number of words of a side
@@ -221,11 +241,19 @@ class HubPairs(Sequence):
     )->"HubPairs":           # Pairs that were kept
         "Drop pairs as `filter_pairs` does, and pairs with a missing side."
         _check_limits(min_len, max_len, max_ratio)
-        stays = partial(_stays, langs=(self.src, self.tgt),
-                        limits=(min_len, max_len, max_ratio), rule=4)
-        return HubPairs(self.rows.filter(stays, input_columns="translation"), self.pair)
+        limits = min_len, max_len, max_ratio
+        passes = partial(_passes, langs=(self.src, self.tgt), limits=limits, rule=4)
+        return HubPairs(self.rows.filter(passes, input_columns="translation"), self.pair)
 
 # %% ../../nbs/29_corpora.ipynb #b0a65f3c
+def _load_error(path, pair, split, cause):
+    "Return the error of a collection that could not be loaded."
+    reason = short_text(" ".join(str(cause).split()))
+    fix = f"check the network, pair {pair} and split {short_repr(split)}"
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        fix = "it is not on this machine and HF_HUB_OFFLINE is set: load it once without"
+    return ConnectionError(f"{short_text(path)} could not be loaded ({reason}): {fix}.")
+
 def hub_pairs(
     path:str,          # Name of the collection, such as `wmt/wmt14`
     *args,             # Passed on: name of the configuration
@@ -240,22 +268,19 @@ def hub_pairs(
         raise ValueError("streaming=True gives pairs that cannot be counted; leave it out.")
     split = re.sub(r"^(valid|val|dev)\b", "validation", split)
     try: rows = library.load_dataset(path, *args, split=split, **kwargs)
-    except Exception as e:
-        cause = short_text(" ".join(str(e).split()))
-        fix = f"check the network, pair {pair} and split {short_repr(split)}"
-        if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-            fix = "it is not on this machine and HF_HUB_OFFLINE is set: load it once without"
-        raise ConnectionError(f"{short_text(path)} could not be loaded ({cause}): {fix}.") from e
+    except Exception as e: raise _load_error(path, pair, split, e) from e
     return HubPairs(rows, pair)
 
+# %% ../../nbs/29_corpora.ipynb #c0de0006
 def wmt14(
     split:str="train", # `train`, `valid`, `test`, or a slice such as `train[:1000]`
     pair:str="de-en",  # Languages, source first; one of them `en`
 )->HubPairs:           # Pairs
     "WMT 2014, the training data of the paper (§5.1)."
-    other = [lang for lang in languages(pair) if lang != "en"]
-    if len(other) > 1: raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`.")
-    return hub_pairs("wmt/wmt14", f"{other[0]}-en", pair=pair, split=split,
+    foreign = [lang for lang in languages(pair) if lang != "en"]
+    if len(foreign) > 1:
+        raise ValueError(f"pair={pair!r} is not in WMT 2014: one side must be `en`.")
+    return hub_pairs("wmt/wmt14", f"{foreign[0]}-en", pair=pair, split=split,
                      revision="b199e406369ec1b7634206d3ded5ba45de2fe696")
 
 def iwslt14(
@@ -265,7 +290,7 @@ def iwslt14(
     "IWSLT 2014 German-English: transcripts of talks."
     if sorted(languages(pair)) != ["de", "en"]:
         raise ValueError(f"pair={pair!r} is not in this copy of IWSLT 2014: choose de-en or en-de.")
-    files = {part: f"de-en/{part}/*.parquet" for part in ("train", "validation", "test")}
+    files = {name: f"de-en/{name}/*.parquet" for name in ("train", "validation", "test")}
     return hub_pairs("bbaaaa/iwslt14-de-en", pair=pair, split=split, data_files=files,
                      revision="refs/convert/parquet")
 
@@ -282,7 +307,8 @@ def opus_books(
 def _rows(path, pair, files, rule):
     "Iterate over pairs as rows; the library's cache identifies a table by these arguments."
     src, tgt = languages(pair)
-    for source, target in _reader(path, pair)[1]():
+    _, read = _reader(path, pair)
+    for source, target in read():
         yield dict(translation={src: source, tgt: target})
 
 @contextmanager
@@ -293,31 +319,34 @@ def _named_errors(library, path):
         try: yield
         except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
     except (OSError, require("pyarrow", ".[data]").ArrowInvalid) as e:
-        if getattr(e, "errno", None) is None:
-            reason = short_text(e)
-            raise ValueError(f"the table of {path} in {place} is damaged ({reason}).") from None
-        raise OSError(f"the table of {path} could not be kept in {place}, {e.strerror}.") from None
+        if isinstance(e, OSError) and e.errno is not None:
+            reason = f"could not be kept in {place}, {e.strerror}."
+            raise OSError(f"the table of {path} {reason}") from None
+        raise ValueError(f"the table of {path} in {place} is damaged ({short_text(e)}).") from None
 
+# %% ../../nbs/29_corpora.ipynb #c0de0007
 def disk_pairs(
     path:str|os.PathLike, # As for `read_pairs`
     pair:str="de-en",     # Languages, source first
 )->HubPairs:              # The pairs, on disk
     "Read the pairs of a path into a table on disk, once."
-    library, (files, read) = hub_library(), _reader(path, pair)
-    known = " ".join(map(file_hash, files))
+    library = hub_library()
+    files, read = _reader(path, pair)
+    hashes = " ".join(map(file_hash, files))
     columns = library.Features(translation=library.Translation(sorted(languages(pair))))
     if next(read(), None) is None:  # the library makes no table of an empty file
         return HubPairs(library.Dataset.from_dict(dict(translation=[]), columns), pair)
-    given = dict(path=os.path.abspath(path), pair=pair, files=known, rule=2)
+    arguments = dict(path=os.path.abspath(path), pair=pair, files=hashes, rule=2)
     with _named_errors(library, path):
-        return HubPairs(library.Dataset.from_generator(_rows, columns, gen_kwargs=given), pair)
+        rows = library.Dataset.from_generator(_rows, columns, gen_kwargs=arguments)
+        return HubPairs(rows, pair)
 
 # %% ../../nbs/29_corpora.ipynb #2a72d01b
 def _sides(pairs, chunk=10_000):
     "Iterate over the byte lengths and bytes of one side and the other, chunk by chunk."
     pairs = iter(pairs)
-    while some := list(islice(pairs, chunk)):
-        for side in zip(*some, strict=True):
+    while rows := list(islice(pairs, chunk)):
+        for side in zip(*rows, strict=True):
             texts = [text.encode("utf-8", "surrogatepass") for text in side]
             yield map(len, texts), b"".join(texts)
 
@@ -334,17 +363,34 @@ def _sides_on_disk(pairs, chunk=10_000):
             lengths = compute.binary_length(texts).fill_null(-1).to_pylist()
             yield lengths, compute.binary_join(whole, "")[0].as_buffer()
 
+# %% ../../nbs/29_corpora.ipynb #c0de0008
 def pairs_digest(
     pairs:Iterable[tuple[str, str]], # In memory or on disk
 )->str:                              # 64 hexadecimal digits
     "Hash of sentence pairs in their order."
+    sides = _sides_on_disk(pairs) if isinstance(pairs, HubPairs) else _sides(pairs)
     digest = hashlib.sha256()
-    for lengths, texts in (_sides_on_disk if isinstance(pairs, HubPairs) else _sides)(pairs):
+    for lengths, texts in sides:
         digest.update(array("q", lengths))
         digest.update(texts)
     return digest.hexdigest()
 
 # %% ../../nbs/29_corpora.ipynb #cd1bdc91
+_LARGEST = 2_000  # sentences for validation, and as many for testing
+
+def _order_sentences(pairs, seed):
+    "Return the first distinct sources in the order of their hashes, and whether there are more."
+    hashed = set()
+    cut = False
+    for src, _ in pairs:
+        src = clean_text(src)
+        hashed.add((hashlib.sha256(f"{seed}\n{src}".encode()).digest(), src))
+        if len(hashed) > 20 * _LARGEST:
+            hashed = set(sorted(hashed)[:2 * _LARGEST])
+            cut = True
+    return [src for _, src in sorted(hashed)], cut
+
+# %% ../../nbs/29_corpora.ipynb #c0de0009
 def split_pairs(
     pairs:Sequence[tuple[str, str]], # Corpus
     split:str="train",               # `train`, `valid` or `test`
@@ -355,31 +401,28 @@ def split_pairs(
         raise ValueError(f"split={short_repr(split)} does not exist here: "
                          "choose train, valid or test.")
     if not isinstance(pairs, Sequence): pairs = list(pairs)
-    first, most, enough = set(), 2_000, False  # the sentences with the smallest hashes
-    for src in (clean_text(src) for src, _ in pairs):
-        first.add((hashlib.sha256(f"{seed}\n{src}".encode()).digest(), src))
-        if len(first) > 20 * most: first, enough = set(sorted(first)[:2 * most]), True
-    if len(first) < 3:
-        raise ValueError(f"{len(first)} different source sentences are too few for three splits.")
-    n = most if enough else max(1, len(first) // 20)
-    order = [src for _, src in sorted(first)]
-    part = dict.fromkeys(order[:n], "valid") | dict.fromkeys(order[n:2 * n], "test")
-    numbers = (i for i, (src, _) in enumerate(pairs)
-               if part.get(clean_text(src), "train") == split)
-    if not isinstance(pairs, HubPairs): return [pairs[i] for i in numbers]
-    return HubPairs(pairs.rows.select(array("q", numbers)), pairs.pair)
+    order, cut = _order_sentences(pairs, seed)
+    if len(order) < 3:
+        raise ValueError(f"{len(order)} different source sentences are too few for three splits.")
+    size = _LARGEST if cut else max(1, len(order) // 20)
+    splits = dict.fromkeys(order[:size], "valid")
+    splits |= dict.fromkeys(order[size:2 * size], "test")
+    numbers = array("q", (i for i, (src, _) in enumerate(pairs)
+                          if splits.get(clean_text(src), "train") == split))
+    if isinstance(pairs, HubPairs): return HubPairs(pairs.rows.select(numbers), pairs.pair)
+    return [pairs[i] for i in numbers]
 
 # %% ../../nbs/29_corpora.ipynb #ab9da14d
 def _nonempty(pairs, path):
     "Drop pairs with an empty side, with a warning."
     if isinstance(pairs, HubPairs):
-        with _named_errors(hub_library(), path): kept = pairs.filter(1, 2**63, 2**63)
-    else: kept = [pair for pair in pairs if not any(map(is_empty, pair))]
-    lost = len(pairs) - len(kept)
+        with _named_errors(hub_library(), path): visible = pairs.filter(1, 2**63, 2**63)
+    else: visible = [pair for pair in pairs if not any(map(is_empty, pair))]
+    lost = len(pairs) - len(visible)
     if not lost: return pairs  # a whole table is read much faster than a selection
     warnings.warn(f"{path}: {lost} of {len(pairs)} pairs have an empty side and are left out.",
                   stacklevel=2)
-    return kept
+    return visible
 
 def _from_path(path, split, pair, read):
     "Read a split of a folder, or split any other path."
@@ -388,35 +431,38 @@ def _from_path(path, split, pair, read):
         if split == "all": return pairs
         try: return split_pairs(pairs, split)
         except ValueError as e: raise ValueError(f"{short_text(path)}: {e}") from None
-    for name in ("valid", "val", "validation", "dev") if split == "valid" else (split,):
-        for end in ("", ".tsv", ".jsonl"):
-            try: _reader(path/f"{name}{end}", pair)
-            except FileNotFoundError: continue
-            return _nonempty(read(path/f"{name}{end}", pair), path)
+    names = ("valid", "val", "validation", "dev") if split == "valid" else (split,)
+    for name, end in product(names, ("", ".tsv", ".jsonl")):
+        file = path/f"{name}{end}"
+        try: _reader(file, pair)
+        except FileNotFoundError: continue
+        return _nonempty(read(file, pair), path)
     raise FileNotFoundError(f"{path} has no part {short_repr(split)} for {pair}.")
 
+# %% ../../nbs/29_corpora.ipynb #c0de0010
 def _pocket(split, pair):
     n = 30_000 if split == "train" else 1_000
     return [(p.src, p.tgt) for p in pocket_pairs(n, split=split, pair=pair)]
+
+def _books(split, pair): return split_pairs(opus_books(pair), split)
 
 def _filtered(name, load):
     "Load a collection; filter the training pairs with a warning, return other splits as a list."
     def filtered(split, pair):
         pairs = load(split, pair)
         if not split.startswith("train"): return list(pairs)
-        kept = pairs.filter() if isinstance(pairs, HubPairs) else filter_pairs(pairs, 3).kept
-        if lost := len(pairs) - len(kept):
+        accepted = pairs.filter() if isinstance(pairs, HubPairs) else filter_pairs(pairs, 3).kept
+        if lost := len(pairs) - len(accepted):
             warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left "
                           "out: below 3 or above 150 words, or a length ratio above 2.",
                           stacklevel=3)
-        return kept
+        return accepted
     return filtered
-
-def _books(split, pair): return split_pairs(opus_books(pair), split)
 
 CORPORA = dict(pocket=_pocket, multi30k=multi30k, iwslt14=_filtered("iwslt14", iwslt14),
                wmt14=_filtered("wmt14", wmt14), opus_books=_filtered("opus_books", _books))
 
+# %% ../../nbs/29_corpora.ipynb #c0de0011
 def load_corpus(
     data:str|os.PathLike="pocket", # Key of `CORPORA`, or a path
     split:str="train",             # `train`, `valid`, `test`, another split, or `all` of a file
@@ -431,9 +477,10 @@ def load_corpus(
     if not isinstance(split, str): raise TypeError(f"split={short_repr(split)} is not a str.")
     if split in ("val", "validation", "dev"): split = "valid"
     if data in CORPORA: return CORPORA[data](split, pair)
-    train, path = split.startswith("train"), Path(data)
-    read = disk_pairs if on_disk and (train or not os.path.isdir(path)) else read_pairs
-    try: found = _from_path(path, split, pair, read)
+    path = Path(data)
+    train = split.startswith("train")
+    read = disk_pairs if on_disk and (train or not path.is_dir()) else read_pairs
+    try: pairs = _from_path(path, split, pair, read)
     except FileNotFoundError as e:
         raise FileNotFoundError(f"{e} (Corpora with a name: {names}.)") from None
-    return found if train else list(found)
+    return pairs if train else list(pairs)
