@@ -31,9 +31,10 @@ from .data.words import (
 from annotated_transformer.data.bpe import (
     SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,
 )
+from .data.pairs import read_pairs
 from .data.pocket import PocketPair, pocket_pairs
 from annotated_transformer.data.corpora import (
-    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books, read_pairs,
+    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books,
     split_pairs, wmt14,
 )
 from .data.multi30k import have_multi30k, multi30k

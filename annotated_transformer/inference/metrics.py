@@ -51,8 +51,9 @@ from annotated_transformer.train.command_line import (
 )
 
 from ..checks import check_choice, short_repr
-from ..data.corpora import CORPORA, languages, load_corpus, pairs_digest
+from ..data.corpora import CORPORA, load_corpus, pairs_digest
 from ..data.normalize import clean_text
+from ..data.pairs import languages
 from ..data.words import UNK
 from ..train.recipes import check_pairs
 from .decoding import max_positions

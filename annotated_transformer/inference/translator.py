@@ -45,8 +45,9 @@ from annotated_transformer.train.recipes import (
 from ..checks import check_choice, check_known, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
-from ..data.corpora import languages, pairs_digest
+from ..data.corpora import pairs_digest
 from ..data.normalize import clean_prefix, is_empty
+from ..data.pairs import languages
 from ..data.sentences import split_text
 from ..data.words import BOS, EOS, PAD, vocabulary_digest
 from ..engine.fast import accelerate, plain, shared_copy

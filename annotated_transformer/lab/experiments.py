@@ -18,7 +18,8 @@ from statistics import mean, stdev
 
 from ..checks import check_choice, check_number
 from ..config import TrainingConfig, TransformerConfig, upgrade_settings
-from ..data.corpora import languages, load_corpus, pairs_digest
+from ..data.corpora import load_corpus, pairs_digest
+from ..data.pairs import languages
 from ..inference import commands, evaluation
 from ..inference.metrics import language_pair, scored_pairs
 from ..inference.translator import Translator

@@ -26,7 +26,8 @@ from ..checks import check_choice, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
-from ..data.corpora import HubPairs, hub_library, languages, pairs_digest
+from ..data.corpora import HubPairs, hub_library, pairs_digest
+from ..data.pairs import languages
 from ..data.words import WordTokenizer
 
 # %% ../../nbs/39_recipes.ipynb #f8889570
