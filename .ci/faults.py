@@ -27,9 +27,8 @@ from torch import Tensor
 from annotated_transformer.checks import short_repr
 from annotated_transformer.data.pairs import read_pairs
 from annotated_transformer.data.normalize import clean_text
-from annotated_transformer.files import file_hash
 from annotated_transformer.data.words import SPECIALS, UNK
-from annotated_transformer.files import write_manifest
+from annotated_transformer.files import file_hash, write_manifest
 from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint
 from annotated_transformer.train.optimizers import adam, noam
 from annotated_transformer.transformer import make_model
