@@ -7,6 +7,7 @@ __all__ = []
 
 # %% ../nbs/99_all.ipynb #9aec4352
 from .transformer import *
+from .build import build
 from annotated_transformer.config import (
     PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
 )

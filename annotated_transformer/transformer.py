@@ -6,9 +6,9 @@
 __all__ = ['recorders', 'last_maps', 'POSITIONS', 'masked_softmax', 'attention', 'MultiHeadedAttention', 'record_attention',
            'padding_mask', 'subsequent_mask', 'target_mask', 'PositionwiseFeedForward', 'LayerNorm',
            'SublayerConnection', 'Embeddings', 'Generator', 'sinusoids', 'PositionalEncoding', 'LearnedPositions',
-           'clones', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder', 'EncoderDecoder', 'init_weights',
-           'tie_embeddings', 'make_model', 'Batch', 'LabelSmoothing', 'SimpleLossCompute', 'rate', 'TrainState',
-           'DummyOptimizer', 'DummyScheduler', 'run_epoch', 'data_gen', 'greedy_decode']
+           'position_scheme', 'clones', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder', 'EncoderDecoder',
+           'init_weights', 'tie_embeddings', 'make_model', 'Batch', 'LabelSmoothing', 'SimpleLossCompute', 'rate',
+           'TrainState', 'DummyOptimizer', 'DummyScheduler', 'run_epoch', 'data_gen', 'greedy_decode']
 
 # %% ../nbs/01_transformer.ipynb #4663515f
 import copy
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -297,7 +296,18 @@ class LearnedPositions(nn.Module):
         "Add the vectors of T positions."
         return self.dropout(x + self.embed(torch.arange(x.size(1), device=x.device)))
 
+# %% ../nbs/01_transformer.ipynb #37ebc225
 POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Schemes by name
+
+def position_scheme(
+    name:str, # Key of `POSITIONS`
+)->tuple[type, type]: # Class of the position module, class of the self-attention
+    "Look up a position scheme by its name."
+    if name not in POSITIONS:
+        raise ValueError(f"positions={name!r:.40} is unknown: choose from {', '.join(POSITIONS)}, "
+                         "or import annotated_transformer.positions, which has others")
+    scheme = POSITIONS[name]
+    return scheme, getattr(scheme, "attention", MultiHeadedAttention)
 
 # %% ../nbs/01_transformer.ipynb #4b8cf065
 def clones(
@@ -487,12 +497,11 @@ def make_model(
     N_decoder:int|None=None, # Number of decoder layers; None: N
 )->EncoderDecoder:           # Initialized model
     "Build a model from its hyper-parameters (§3, Table 3)."
-    if positions not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
-    scheme = POSITIONS[positions]
+    scheme, self_attention = position_scheme(positions)
     p_attn = dropout if attention_dropout is None else attention_dropout
     p_ff = dropout if activation_dropout is None else activation_dropout
     def attn(kind=MultiHeadedAttention): return kind(h, d_model, p_attn, d_k, d_v, bias)
-    def self_attn(): return attn(getattr(scheme, "attention", MultiHeadedAttention))
+    def self_attn(): return attn(self_attention)
     def ff(): return PositionwiseFeedForward(d_model, d_ff, p_ff, bias)
     def embed(vocab): return nn.Sequential(Embeddings(d_model, vocab), scheme(d_model, dropout))
     model = EncoderDecoder(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FAST', 'FastLayerNorm', 'FastDropout', 'concatenated', 'packed_projection', 'fused_attention', 'FastAttention',
-           'accelerate', 'plain', 'shared_copy']
+           'add_fast_attention', 'accelerate', 'plain', 'shared_copy']
 
 # %% ../../nbs/15_fast.ipynb #7022625c
 import torch
@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import is_patched
-from ..transformer import LayerNorm, MultiHeadedAttention
+from ..positions import POSITIONS
+from ..transformer import LayerNorm, MultiHeadedAttention, position_scheme
 
 # %% ../../nbs/15_fast.ipynb #bd016067
 class FastLayerNorm(LayerNorm):
@@ -101,6 +102,17 @@ class FastAttention(MultiHeadedAttention):
 
 # %% ../../nbs/15_fast.ipynb #d42c6a1d
 FAST = {MultiHeadedAttention: FastAttention, LayerNorm: FastLayerNorm, nn.Dropout: FastDropout}
+
+def add_fast_attention(
+    kind:type, # Subclass of `MultiHeadedAttention` with `heads` or `attend` of its own
+)->type:       # Its fast class, which `accelerate` uses from now on
+    "Combine the methods of an attention with packed projections and the fused kernel."
+    if kind not in FAST:
+        name = f"Fast{kind.__name__}"
+        FAST[kind] = type(name, (kind, FastAttention), dict(__module__=__name__))
+    return FAST[kind]
+
+for name in POSITIONS: add_fast_attention(position_scheme(name)[1])
 
 def accelerate(
     model:nn.Module, # Any model; changed in place

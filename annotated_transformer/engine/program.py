@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from .. import transformer as core
+from .. import positions, transformer as core
 from ..checks import is_patched
 from . import cache, fast
 from .products import bucket_size, float_linear
@@ -333,6 +333,8 @@ KNOWN = {core.EncoderDecoder, core.Encoder, core.EncoderLayer, core.Decoder, cor
          core.SublayerConnection, core.MultiHeadedAttention, core.PositionwiseFeedForward,
          core.LayerNorm, core.Embeddings, core.PositionalEncoding, core.LearnedPositions,
          core.Generator, fast.FastAttention, fast.FastLayerNorm, fast.FastDropout,
+         positions.NoPositions, positions.ConcatenatedSinusoids, positions.RotaryPositions,
+         positions.RotaryAttention, fast.FAST[positions.RotaryAttention],
          nn.Dropout, nn.Embedding, nn.Linear, nn.Sequential, nn.ModuleList, nn.Identity}
 programs = WeakKeyDictionary() # Model -> state of its weights, program, weights
 updates = [0] # Steps of all optimizers: fused ones change weights but not their version

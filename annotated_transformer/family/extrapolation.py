@@ -15,7 +15,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 
 import torch
 import torch.nn.functional as F
@@ -121,7 +120,6 @@ def for_each_scheme(
     **facts,        # Settings to store
 ):                  # Writes results/extrapolation_WORD.json after each scheme
     "Run an experiment with every position scheme, or with those that RUN_SCHEMES names."
-    import_module("annotated_transformer.family.position_schemes")
     chosen = os.environ.get("RUN_SCHEMES", ",".join(SCHEMES)).split(",")
     machine = dict(hardware=hardware(device), torch=torch.__version__)
     facts = dict(command=f"python .ci/long.py 62 {word}", **machine, **facts)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST_BYTES', 'SAVED', 'check_path', 'check_place', 'model_card', 'card_facts', 'save_tokenizers', 'check_finite',
            'save_model_folder', 'check_size', 'read_config', 'load_model_folder', 'model_path', 'check_file',
-           'SkipInitialization', 'load_model', 'more_layers', 'check_positions', 'check_header', 'load_lexicon']
+           'SkipInitialization', 'load_model', 'more_layers', 'check_header', 'load_lexicon']
 
 # %% ../../nbs/41_model_folder.ipynb #5e618472
 import json
@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 from dataclasses import asdict, replace
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,7 +29,8 @@ from annotated_transformer.train.checkpoints import (
     unique_tensors,
 )
 
-from ..checks import check_choice, check_complete, short_repr
+from ..build import position_scheme
+from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json, upgrade_settings
 from ..data.bpe import load_tokenizer
 from ..data.words import vocabulary_digest
@@ -38,7 +38,7 @@ from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..files import atomic_folder, check_replaceable, file_hash, read_manifest, resolve_backup
 from ..train.hardware import memory_error
-from ..transformer import POSITIONS, make_model
+from ..transformer import make_model
 from .shortlist import read_lexicon, save_lexicon
 
 # %% ../../nbs/41_model_folder.ipynb #8fd38250
@@ -232,16 +232,10 @@ def more_layers(stack, depth):
                 if p is not None: part._parameters[name] = nn.Parameter(torch.empty_like(p))
         yield layer
 
-def check_positions(name):
-    "Return a position scheme; the module of the variants is imported for a name of theirs."
-    if name not in POSITIONS: import_module("annotated_transformer.family.position_schemes")
-    check_choice("positions", name, POSITIONS)
-    return POSITIONS[name]
-
 def check_header(path, config, sizes):
     "Raise unless the file holds the tensors that the configuration describes."
     from safetensors import SafetensorError, safe_open
-    check_positions(config.positions)
+    position_scheme(config.positions)
     small = asdict(replace(config, N=1, N_decoder=1))
     computed = config.positions == "sinusoidal" # sines on "meta" would import torch's compiler
     if computed: small["positions"] = "learned"

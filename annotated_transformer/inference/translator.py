@@ -24,7 +24,6 @@ from annotated_transformer.inference.decoding import (
     score_targets,
 )
 from annotated_transformer.inference.model_folder import (
-    check_positions,
     load_lexicon,
     load_model_folder,
     save_model_folder,
@@ -42,6 +41,7 @@ from annotated_transformer.train.recipes import (
     training_batches,
 )
 
+from ..build import position_scheme
 from ..checks import check_choice, check_known, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
@@ -370,7 +370,7 @@ def check_configs(config, training, tokenizer):
     check_type("training", training, TrainingConfig)
     if config.tie == "all" and tokenizer == "words":
         raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
-    scheme = check_positions(config.positions)
+    scheme, _ = position_scheme(config.positions)
     with torch.device("meta"): max_len = getattr(scheme(config.d_model, 0.), "max_len", math.inf)
     if min(training.max_len, training.max_tokens) > max_len:
         raise ValueError(f"max_len={training.max_len} exceeds the {max_len} of "
