@@ -47,20 +47,24 @@ def _row(value, row):
     "The row of one position, of vectors `(1, T, D)` or heads `(1, h, T, K)`."
     return (value[0] if isinstance(value, tuple) else value)[0, ..., row, :].cpu()
 
+def _inside(records, name):
+    "Values inside one sub-layer, all positions."
+    if name.endswith("feed_forward"):
+        first, second = records[f"{name}.w_1"], records[f"{name}.w_2"]
+        return dict(preactivation=first["output"], hidden=second["inputs"])
+    attn = records[name]
+    stages = "query", "key_input", "key", "value", "scores", "mask", "weights", "context"
+    return {stage: attn["inputs"][1] if stage == "key_input" else attn[stage] for stage in stages}
+
 def _layer_stages(records, layer, row):
     "Stages of one decoder layer, sub-layer by sub-layer."
     stages, prefix = {}, f"decoder.layers.{layer}"
     for i, name in enumerate(("self_attn", "src_attn", "feed_forward")):
-        connection, part = records[f"{prefix}.sublayer.{i}"], records[f"{prefix}.{name}"]
-        found = dict(residual=connection["inputs"], input=part["inputs"])
-        if name == "feed_forward":
-            found["preactivation"] = records[f"{prefix}.{name}.w_1"]["output"]
-            found["hidden"] = records[f"{prefix}.{name}.w_2"]["inputs"]
-        else:
-            found |= dict(query=part["query"], key_input=part["inputs"][1])
-            found |= {k: part[k] for k in ("key", "value", "scores", "mask", "weights", "context")}
-        found |= dict(sublayer_out=part["output"], output=connection["output"])
-        for stage, value in found.items():
+        connection, sublayer = records[f"{prefix}.sublayer.{i}"], records[f"{prefix}.{name}"]
+        values = dict(residual=connection["inputs"], input=sublayer["inputs"])
+        values |= _inside(records, f"{prefix}.{name}")
+        values |= dict(sublayer_out=sublayer["output"], output=connection["output"])
+        for stage, value in values.items():
             rows = slice(None) if stage in ("key_input", "key", "value") else row
             stages[f"{name}.{stage}"] = _row(value, rows)
     return stages
@@ -74,9 +78,9 @@ def _record_translation(translator, text):
         raise ValueError(f"text={text!r} is not a sentence.")
     model = translator.model
     sizes = model.src_embed[0].lut.num_embeddings, model.generator.proj.out_features
-    known = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-    if sizes != known:
-        raise ValueError(f"the tokenizers have {known} tokens, the model {sizes}.")
+    tokens = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
+    if sizes != tokens:
+        raise ValueError(f"the tokenizers have {tokens} tokens, the model {sizes}.")
     src = torch.tensor([[*translator.src_tokenizer.encode(text), EOS]], device=translator.device)
     tgt = greedy_search(model, src, None, src.size(1) + 50, BOS, EOS, PAD)
     T = tgt.size(1) - 1
@@ -85,6 +89,7 @@ def _record_translation(translator, text):
         model.generator(hidden)
     return src, tgt, records
 
+# %% ../../nbs/54_one_token.ipynb #c41d8f07
 def _token_trace(translator, recorded, step, layer):
     "Select one position and one layer of a recorded translation."
     src, tgt, records = recorded
@@ -92,9 +97,10 @@ def _token_trace(translator, recorded, step, layer):
     stages = dict(embedding=at("tgt_embed.0"), embedded=at("tgt_embed.1"))
     stages |= _layer_stages(records, layer, step - 1)
     stages |= dict(final=at("decoder"), logits=at("generator.proj"), logp=at("generator"))
-    src, tgt = src[0].tolist(), tgt[0].tolist()
-    source, target = translator.src_tokenizer.pieces(src), translator.tgt_tokenizer.pieces(tgt)
-    return TokenTrace(source, target, src, tgt, step, layer, stages)
+    src_ids, tgt_ids = src[0].tolist(), tgt[0].tolist()
+    source = translator.src_tokenizer.pieces(src_ids)
+    target = translator.tgt_tokenizer.pieces(tgt_ids)
+    return TokenTrace(source, target, src_ids, tgt_ids, step, layer, stages)
 
 def trace_token(
     translator:Translator, # Trained model and its tokenizers
@@ -183,6 +189,7 @@ def _groups(trace, names, norm_first):
             "final": trace["final"][None], "": [names[i] for i in ids.tolist()],
             "logits, largest": logits[None], "probability": trace["logp"][ids].exp()[None]}}
 
+# %% ../../nbs/54_one_token.ipynb #7b2e90d5
 _DIGITS = string.ascii_letters + string.digits + "+-"
 
 def _encode(values):
@@ -191,7 +198,14 @@ def _encode(values):
     largest = values[values.isfinite()].abs().max().item()
     decimals = min(3, math.floor(math.log10(2046 / max(1, largest))))
     codes = ((values * 10 ** decimals).round() + 2048).nan_to_num(neginf=4095).int().tolist()
-    return "".join(_DIGITS[c // 64] + _DIGITS[c % 64] for c in codes), decimals
+    return "".join(_DIGITS[code // 64] + _DIGITS[code % 64] for code in codes), decimals
+
+def _line_titles(title, value):
+    "One title per line of a stage; none for tokens."
+    if isinstance(value, list): return [""]
+    shape = f"{title} · " + " × ".join(map(str, value.shape[len(value) == 1:]))
+    if len(value) == 1: return [shape]
+    return [f"{shape}, head 1", *(f"head {i + 1}" for i in range(1, len(value)))]
 
 def _strip_rows(trace, names, norm_first):
     "One row per stage of a trace, and the titles of all lines."
@@ -203,43 +217,39 @@ def _strip_rows(trace, names, norm_first):
             strip = dict(layer=layer, row=len(titles), across=0, share=0, decimals=0)
             if isinstance(value, list): strip["text"] = " ".join(value)
             else:
-                share = int(title.startswith(("weights", "probability")))
-                strip |= dict(across=value[0].numel(), share=share)
+                strip["across"] = value[0].numel()
+                strip["share"] = int(title.startswith(("weights", "probability")))
                 strip["text"], strip["decimals"] = _encode(value)
             strips.append(strip)
             titles += _line_titles(title, value)
     return strips, titles
 
-def _line_titles(title, value):
-    "One title per line of a stage; none for tokens."
-    if isinstance(value, list): return [""]
-    shape = f"{title} · " + " × ".join(map(str, value.shape[len(value) == 1:]))
-    if len(value) == 1: return [shape]
-    return [f"{shape}, head 1", *(f"head {i + 1}" for i in range(1, len(value)))]
-
+# %% ../../nbs/54_one_token.ipynb #e8a64b13
 def _strip_tables(translator, texts):
     "DataFrames `steps` and `strips` of every token, and the titles for each sentence."
     import pandas as pd
-    steps, strips, titles, names = [], [], {}, None
+    steps, strips = [], []
+    titles = {}
+    names = translator.tgt_tokenizer.pieces(range(len(translator.tgt_tokenizer)))
     norm_first = translator.model.decoder.layers[0].sublayer[0].norm_first
     for sentence, step, traces in _traces(translator, texts):
-        tokenizer, at = translator.tgt_tokenizer, dict(sentence=sentence, step=step)
-        names = names or tokenizer.pieces(range(len(tokenizer)))
+        place = dict(sentence=sentence, step=step)
         probability = round(traces[0]["logp"].max().exp().item(), 3)
-        steps.append(at | dict(token=traces[0].target[step], probability=probability))
-        for one in traces:
-            rows, titles[sentence] = _strip_rows(one, names, norm_first)
-            strips += [at | row for row in rows if row["layer"] or not one.layer]
+        steps.append(place | dict(token=traces[0].target[step], probability=probability))
+        for trace in traces:
+            rows, titles[sentence] = _strip_rows(trace, names, norm_first)
+            strips += [place | row for row in rows if row["layer"] or not trace.layer]
     size = sum(len(row["text"]) // 2 for row in strips)
     if size > 150_000: raise ValueError(f"texts give {size:,} numbers, more than 150,000.")
     return pd.DataFrame(steps), pd.DataFrame(strips), list(titles.values())
 
 # %% ../../nbs/54_one_token.ipynb #24493bf4
+def _code(i):
+    "Vega expression of the value of character i of a number."
+    return f"indexof('{_DIGITS}', slice(datum.text, 2 * datum.at + {i}, 2 * datum.at + {i + 1}))"
+
 def _cells(strips):
     "One row per number: its place, its value, and its shade from -1 to 1."
-    def digit(i):
-        part = f"slice(datum.text, 2 * datum.at + {i}, 2 * datum.at + {i + 1})"
-        return f"indexof('{_DIGITS}', {part})"
     cells = strips.transform_filter("datum.across > 0")
     cells = cells.transform_calculate(at="sequence(length(datum.text) / 2)")
     first = "titles[sentence][datum.row]"
@@ -247,48 +257,64 @@ def _cells(strips):
              f"split({first}, ', ')[0] + ', ' + titles[sentence][datum.line]")
     text = "format(datum.value, '.' + max(0, datum.decimals) + 'f')"
     return cells.transform_flatten(["at"]).transform_calculate(
-        code=f"64 * {digit(0)} + {digit(1)} - 2048", number="datum.at % datum.across",
+        code=f"64 * {_code(0)} + {_code(1)} - 2048", number="datum.at % datum.across",
         line="datum.row + floor(datum.at / datum.across)",
         value="datum.code / pow(10, datum.decimals)", title=title,
         left="datum.number / datum.across", right="(datum.number + 1) / datum.across",
         strength="min(1, datum.share ? datum.value : sqrt(abs(datum.value) / 20))",
         number_text=f"datum.code == 2047 ? '−∞' : {text}")
 
-def _strips_panel(strips, titles):
-    "One line for each vector or head, and the tokens."
+# %% ../../nbs/54_one_token.ipynb #90c7d3ee
+def _across(name):
+    "Horizontal place from 0 to 1."
+    import altair as alt
+    return alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
+
+def _line_axis(titles):
+    "Vertical axis with the titles of the lines; those of the groups are bold."
     import altair as alt
     bold = alt.condition("test(/^[A-Z]/, titles[sentence][datum.value])",
                          alt.value("bold"), alt.value("normal"))
     axis = alt.Axis(labelExpr="titles[sentence][datum.value]", labelLimit=230, ticks=False,
                     labelOverlap=False, labelFontWeight=bold, domain=False)
-    lines = alt.Scale(domain=[*range(len(titles[0]))], paddingInner=1 / 7)
-    line = alt.Y("line:O", scale=lines, axis=axis, title=None)
-    def across(name): return alt.X(f"{name}:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
-    strips = _of_sentence(strips, " && (datum.layer == 0 || datum.layer == layer)")
-    strips = strips.transform_filter(_AT_STEP)
-    cells, tokens = _cells(strips), strips.transform_filter("datum.across == 0")
+    scale = alt.Scale(domain=[*range(len(titles[0]))], paddingInner=1 / 7)
+    return alt.Y("line:O", scale=scale, axis=axis, title=None)
+
+def _number_layers(cells, line):
+    "Rectangles of all numbers, gray ones where a score is masked, and texts where there is room."
+    import altair as alt
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
             alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
     sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
     scale = alt.Scale(domain=[0, 1], range=[.03, .8]) # numbers stay readable
     strength = alt.Opacity("strength:Q", legend=None, scale=scale)
-    place = dict(x=across("left"), x2="right", y=line, tooltip=tips)
-    rects = cells.transform_filter(f"!({masked})").mark_rect(aria=False).encode(
-        **place, color=sign, opacity=strength)
-    gray = cells.transform_filter(masked).mark_rect(
-        aria=False, color="#888888", opacity=.25).encode(**place)
+    place = dict(x=_across("left"), x2="right", y=line, tooltip=tips)
+    colored = cells.transform_filter(f"!({masked})").mark_rect(aria=False)
+    gray = cells.transform_filter(masked).mark_rect(aria=False, color="#888888", opacity=.25)
     wide = cells.transform_filter("datum.across <= 16 && windowSize()[0] > 0")
     wide = wide.transform_calculate(middle="(datum.left + datum.right) / 2")
-    place = dict(x=across("middle"), y=line, text="number_text:N", tooltip=tips)
-    numbers = wide.mark_text(fontSize=10, aria=False, color="black").encode(**place)
+    numbers = wide.mark_text(fontSize=10, aria=False, color="black").encode(
+        x=_across("middle"), y=line, text="number_text:N", tooltip=tips)
+    return colored.encode(**place, color=sign, opacity=strength), gray.encode(**place), numbers
+
+def _token_layer(strips, line):
+    "The tokens above the scores."
     words = "split(datum.text, ' ')"
-    tokens = tokens.transform_calculate(word=words, at=f"sequence(length({words}))",
-                                        count=f"length({words})", line="datum.row")
+    tokens = strips.transform_filter("datum.across == 0").transform_calculate(
+        word=words, at=f"sequence(length({words}))", count=f"length({words})", line="datum.row")
     tokens = tokens.transform_flatten(["word", "at"])
     tokens = tokens.transform_calculate(middle="(datum.at + .5) / datum.count")
-    tokens = tokens.mark_text(fontSize=10).encode(x=across("middle"), y=line, text="word:N")
-    panel = alt.layer(rects, gray, numbers, tokens)
+    return tokens.mark_text(fontSize=10).encode(x=_across("middle"), y=line, text="word:N")
+
+# %% ../../nbs/54_one_token.ipynb #2f5ab841
+def _strips_panel(strips, titles):
+    "One line for each vector or head, and the tokens."
+    import altair as alt
+    strips = _of_sentence(strips, " && (datum.layer == 0 || datum.layer == layer)")
+    strips = strips.transform_filter(_AT_STEP)
+    line = _line_axis(titles)
+    panel = alt.layer(*_number_layers(_cells(strips), line), _token_layer(strips, line))
     return panel.properties(width=512, height=14 * len(titles[0]), title="Values at this step")
 
 def stages_chart(
@@ -299,6 +325,6 @@ def stages_chart(
     "Draw every number between the previous token and the next one, for a selectable step."
     import altair as alt
     steps, strips, titles = _strip_tables(translator, texts)
-    top, *parameters = _tokens_panel(steps, texts, int(strips.layer.max()), step, 512)
-    panels = alt.vconcat(top, _strips_panel(strips, titles))
+    tokens, *parameters = _tokens_panel(steps, texts, int(strips.layer.max()), step, 512)
+    panels = alt.vconcat(tokens, _strips_panel(strips, titles))
     return Figure(panels.add_params(*parameters, alt.param(name="titles", value=titles)))
