@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from ..checks import short_repr, short_text
-from ..files import file_hash
+from ..files import file_hash, file_lock
 from .normalize import read_lines
 
 # %% ../../nbs/28_multi30k.ipynb #3b71f4ed
@@ -22,17 +22,17 @@ def fetch(
 )->Path:                    # File with the expected hash
     "Download a file once."
     import pooch
-    from filelock import FileLock
-    urls = [urls] if isinstance(urls, str) else urls
-    folder, name, failed = Path(folder), urls[0].rsplit("/", 1)[-1], []
-    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(urls, str): urls = [urls]
+    folder = Path(folder)
+    name = urls[0].rsplit("/", 1)[-1]
     pooch.get_logger().setLevel("WARNING")
     get = pooch.HTTPDownloader(timeout=timeout)
-    with FileLock(folder/f".{name}.lock"):
+    failures = []
+    with file_lock(folder/f".{name}.lock"):
         for url in urls:
             try: return Path(pooch.retrieve(url, f"sha256:{sha256}", name, folder, downloader=get))
-            except (OSError, ValueError) as e: failed.append(f"{url}: {short_text(e)}")
-    raise ConnectionError(f"{name} could not be fetched into {folder}: {'; '.join(failed)}")
+            except (OSError, ValueError) as e: failures.append(f"{url}: {short_text(e)}")
+    raise ConnectionError(f"{name} could not be fetched into {folder}: {'; '.join(failures)}")
 
 # %% ../../nbs/28_multi30k.ipynb #d5b23805
 _PATH = "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw"
@@ -64,11 +64,12 @@ def _multi30k_file(name, sha256, folder):
     elif not (path := Path(folder)/name).is_file():
         raise FileNotFoundError(f"{path} is missing: put {urls[0]} there, or leave `folder` and "
                                 "MULTI30K unset to download it.")
-    found = file_hash(path)
-    if found == sha256: return path
-    raise ValueError(f"{path} has the sha256 {found} where {sha256} is expected: "
+    actual = file_hash(path)
+    if actual == sha256: return path
+    raise ValueError(f"{path} has the sha256 {actual} where {sha256} is expected: "
                      f"delete it and fetch {urls[0]}.")
 
+# %% ../../nbs/28_multi30k.ipynb #m30k0001
 def multi30k(
     split:str="train",                # `train`, `valid`, `test` (2016), `test_2017`, `test_mscoco`
     pair:str="de-en",                 # `de-en` or `en-de`
@@ -82,10 +83,13 @@ def multi30k(
         raise ValueError(f"pair={short_repr(pair)} is not in Multi30k as read here: "
                          "choose de-en or en-de.")
     stem = MULTI30K_SPLITS[split]
-    sides = {lang: read_lines(_multi30k_file(f"{stem}.{lang}.gz", sha256, folder))
-             for lang, sha256 in zip(("de", "en"), MULTI30K_FILES[stem])}
-    return list(zip(*(sides[lang] for lang in pair.split("-")), strict=True))
+    de_hash, en_hash = MULTI30K_FILES[stem]
+    german = read_lines(_multi30k_file(f"{stem}.de.gz", de_hash, folder))
+    english = read_lines(_multi30k_file(f"{stem}.en.gz", en_hash, folder))
+    if pair == "de-en": return list(zip(german, english, strict=True))
+    return list(zip(english, german, strict=True))
 
+# %% ../../nbs/28_multi30k.ipynb #m30k0002
 def have_multi30k()->bool: # Whether `$MULTI30K` is set
     "Whether the corpus is available; if not, print and log that something is skipped."
     if os.environ.get("MULTI30K"): return True

@@ -9,18 +9,15 @@ __all__ = ['pack_columns', 'write_shard', 'read_note', 'StoredPairs', 'check_fre
 # %% ../../nbs/31_shards.ipynb #454bbe77
 import hashlib
 import json
-import os
 import random
-import shutil
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import accumulate, groupby, islice
 from pathlib import Path
 
 from ..checks import check_number, require, short_repr
-from ..files import file_hash, json_hash
+from ..files import atomic_folder, file_hash, file_lock, json_hash
 from .batching import TokenBatches, check_lengths, token_batches
 
 # %% ../../nbs/31_shards.ipynb #3467273d
@@ -42,20 +39,18 @@ def pack_columns(
             raise ValueError(f"pair {n} has an id of 2^31 or more, "
                              "or its shard has too many ids.") from None
     for ids, ends in sides:
-        if (low := min(ids, default=0)) < 0:
+        low = min(ids, default=0)
+        if low < 0:
             n = first + bisect_right(ends, ids.index(low)) - 1
             raise ValueError(f"pair {n} has the id {low}: token ids are 0 or more.")
     return sides
 
 # %% ../../nbs/31_shards.ipynb #429a143a
-def _flush(path):
-    with open(path, "r+b") as file: os.fsync(file.fileno())
-
 def write_shard(
     sides:list[tuple], # Columns of `pack_columns`
     path:Path,         # Arrow file to write
 )->dict:               # Size, hash, target tokens, and number of pairs of each length
-    "Write an Arrow file and flush it to disk."
+    "Write an Arrow file."
     import numpy as np
     import pyarrow as pa
     arrays = []
@@ -65,22 +60,18 @@ def write_shard(
         arrays.append(pa.ListArray.from_arrays(pa.array(np.asarray(ends)), pa.array(ids)))
     rows = pa.record_batch(arrays, ["src", "tgt"])
     with pa.ipc.new_stream(str(path), rows.schema) as file: file.write_batch(rows)
-    _flush(path)
     longest = np.maximum(*(np.diff(ends) for _, ends in sides)) + 1  # with `</s>`
-    counts = zip(*(x.tolist() for x in np.unique(longest, return_counts=True)))
+    lengths, pairs = np.unique(longest, return_counts=True)
+    tgt_ids, _ = sides[1]
     return dict(bytes=path.stat().st_size, sha256=file_hash(path),
-                ntokens=len(sides[1][0]) + len(longest), counts=[*counts])
+                ntokens=len(tgt_ids) + len(longest),
+                counts=list(zip(lengths.tolist(), pairs.tolist())))
 
 # %% ../../nbs/31_shards.ipynb #e39569b4
 def _file(folder, n): return Path(folder)/f"shard-{n:05}.arrow"
 
-def read_note(
-    folder,   # Folder of `store_pairs`
-)->dict:      # `about`, `shard`, `pairs`, `ntokens` and `shards`
-    "Read the facts about stored pairs, and check that all files exist."
-    path, fix = Path(folder)/"pairs.json", f"remove {folder} and store the pairs again."
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no pairs.json: it is not a folder of store_pairs.")
+def _load_note(path, fix):
+    "Return the facts of a note, after a check of its hash and format."
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
         facts = note["store"]
@@ -90,17 +81,33 @@ def read_note(
     version = facts.get("format") if isinstance(facts, dict) else None
     if version != 1:
         raise ValueError(f"{path} has format {short_repr(version)}, this version reads format 1.")
-    try:
-        shards, pairs, size = facts["shards"], facts["pairs"], facts["shard"]
-        keys = "about" in facts and all({"bytes", "sha256"} <= {*about} for about in shards)
-        stored = sum(n for about in shards for _, n in about["counts"])
-        counted = size > 0 and len(shards) == -(-pairs // size) and pairs == stored
-        if not (keys and counted and facts["ntokens"] >= 0): raise ValueError
+    return facts
+
+def _check_facts(facts):
+    "Raise `KeyError`, `TypeError` or `ValueError` if facts are missing or contradict."
+    shards = facts["shards"]
+    stored = sum(n for shard in shards for _, n in shard["counts"])
+    complete = "about" in facts and all({"bytes", "sha256"} <= {*shard} for shard in shards)
+    full = facts["shard"] > 0 and len(shards) == -(-facts["pairs"] // facts["shard"])
+    if not (complete and full and facts["pairs"] == stored and facts["ntokens"] >= 0):
+        raise ValueError
+
+# %% ../../nbs/31_shards.ipynb #5ha7d001
+def read_note(
+    folder,   # Folder of `store_pairs`
+)->dict:      # `about`, `shard`, `pairs`, `ntokens` and `shards`
+    "Read the facts about stored pairs, and check that all files exist."
+    path = Path(folder)/"pairs.json"
+    fix = f"remove {folder} and store the pairs again."
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no pairs.json: it is not a folder of store_pairs.")
+    facts = _load_note(path, fix)
+    try: _check_facts(facts)
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{path} lacks facts, or they contradict: {fix}") from None
-    for n, about in enumerate(shards):
+    for n, shard in enumerate(facts["shards"]):
         file = _file(folder, n)
-        if not file.is_file() or file.stat().st_size != about["bytes"]:
+        if not file.is_file() or file.stat().st_size != shard["bytes"]:
             raise ValueError(f"{file} is missing or has another size: {fix}")
     return facts
 
@@ -111,12 +118,16 @@ class StoredPairs(Sequence):
         folder, # Folder of `store_pairs`
     ):
         facts = read_note(folder)
-        self.folder, self.about = Path(folder), facts["about"]
-        self.shard, self.size, self.ntokens = facts["shard"], facts["pairs"], facts["ntokens"]
+        self.folder = Path(folder)
+        self.about = facts["about"]
+        self.shard = facts["shard"]
+        self.size = facts["pairs"]
+        self.ntokens = facts["ntokens"]
         self.counts = [dict(map(tuple, shard["counts"])) for shard in facts["shards"]]
         self.hashes = [shard["sha256"] for shard in facts["shards"]]
         self.digest = hashlib.sha256("".join(self.hashes).encode()).hexdigest()  # in their order
-        self.mapped, self.checked = (None, None), set()
+        self.mapped = None, None  # number of a shard, its columns
+        self.checked = set()      # numbers of shards
 
     def __len__(self): return self.size
 
@@ -132,7 +143,8 @@ class StoredPairs(Sequence):
         n:int,       # Number of a shard
     )->list[tuple]:  # For each side: ids and ends of the rows
         "Return the arrays of a shard, views of its mapped file."
-        if self.mapped[0] == n: return self.mapped[1]
+        number, columns = self.mapped
+        if number == n: return columns
         file = _file(self.folder, n)
         if n not in self.checked and file_hash(file) != self.hashes[n]:
             raise ValueError(f"{file} is not what was stored: "
@@ -140,63 +152,58 @@ class StoredPairs(Sequence):
         self.checked.add(n)
         pa = require("pyarrow", ".[data]")
         table = pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
-        rows = [table[name].chunk(0) for name in ("src", "tgt")]
-        self.mapped = n, [(row.values.to_numpy(), row.offsets.to_numpy()) for row in rows]
-        return self.mapped[1]
+        sides = [table[name].chunk(0) for name in ("src", "tgt")]
+        columns = [(rows.values.to_numpy(), rows.offsets.to_numpy()) for rows in sides]
+        self.mapped = n, columns
+        return columns
 
     def take(self,
         numbers:Iterable[int], # Numbers of pairs; those of one shard should be neighbors
     )->list[tuple]:            # Source and target ids
         "Return the pairs of the given numbers."
-        found = []
+        pairs = []
         for n, group in groupby(numbers, lambda i: i // self.shard):
             sides = self.columns(n)
             for i in group:
                 i -= n * self.shard
-                found.append(tuple(ids[ends[i]:ends[i + 1]].tolist() for ids, ends in sides))
-        return found
+                pairs.append(tuple(ids[ends[i]:ends[i + 1]].tolist() for ids, ends in sides))
+        return pairs
 
     def lengths(self,
         n:int,                  # Number of a shard
     )->list[tuple[int, int]]:   # Source and target length of its pairs, with `</s>`
         "Return the lengths of the pairs of a shard."
-        return [*zip(*((ends[1:] - ends[:-1] + 1).tolist() for _, ends in self.columns(n)))]
+        sides = [(ends[1:] - ends[:-1] + 1).tolist() for _, ends in self.columns(n)]
+        return list(zip(*sides))
 
 # %% ../../nbs/31_shards.ipynb #c497384f
-@contextmanager
-def _writing(folder):
-    "Name the folder in the error of a disk that is full or read-only."
-    try: yield
-    except OSError as e:
-        raise OSError(f"{folder} could not be saved ({e.strerror or e}).") from None
-
 def _write_store(pairs, folder, about, shard, progress):
-    "Write all shards into a hidden folder, then rename it."
+    "Write all shards, then the note."
     from tqdm import tqdm
-    new, shards, size = folder.with_name(f".{folder.name}.new"), [], 0
-    shutil.rmtree(new, ignore_errors=True)  # left by a crash
-    try:
-        with _writing(folder): new.mkdir()
-        rest = iter(tqdm(pairs, unit="pair", unit_scale=True, disable=not progress))
-        while rows := len((sides := pack_columns(islice(rest, shard), size))[0][1]) - 1:
-            with _writing(folder): shards.append(write_shard(sides, _file(new, len(shards))))
+    pairs = iter(tqdm(pairs, unit="pair", unit_scale=True, disable=not progress))
+    shards = []
+    size = 0
+    with atomic_folder(folder, manifest=False) as new:
+        while True:
+            sides = pack_columns(islice(pairs, shard), size)
+            rows = len(sides[0][1]) - 1
+            if not rows: break
+            shards.append(write_shard(sides, _file(new, len(shards))))
             size += rows
         if not size: raise ValueError("pairs is empty.")
-        facts = dict(format=1, about=about, shard=shard, pairs=size,
-                     ntokens=sum(found["ntokens"] for found in shards), shards=shards)
-        with _writing(folder):
-            (new/"pairs.json").write_text(json.dumps(dict(sha256=json_hash(facts), store=facts)))
-            _flush(new/"pairs.json")
-            if folder.exists(): folder.rmdir()  # an empty folder
-            os.replace(new, folder)
-    finally: shutil.rmtree(new, ignore_errors=True)
+        ntokens = sum(file["ntokens"] for file in shards)
+        facts = dict(format=1, about=about, shard=shard, pairs=size, ntokens=ntokens,
+                     shards=shards)
+        note = dict(sha256=json_hash(facts), store=facts)
+        (new/"pairs.json").write_text(json.dumps(note), encoding="utf-8")
 
+# %% ../../nbs/31_shards.ipynb #5ha7d002
 def _check_same(stored, pairs, about, shard):
     "Raise unless the stored pairs are those of this corpus."
-    for name, mine, kept in (("about", about, stored.about), ("shard", shard, stored.shard)):
-        if mine != kept:
-            raise ValueError(f"{name}={short_repr(mine)}, but {stored.folder} "
-                             f"was stored with {short_repr(kept)}.")
+    for name, value, old in (("about", about, stored.about), ("shard", shard, stored.shard)):
+        if value != old:
+            raise ValueError(f"{name}={short_repr(value)}, but {stored.folder} "
+                             f"was stored with {short_repr(old)}.")
     if pack_columns(islice(pairs, 100)) != pack_columns(stored[:100]):
         raise ValueError(f"pairs do not begin as those in {stored.folder}, "
                          "which are of another corpus or tokenizer.")
@@ -211,6 +218,7 @@ def check_free(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} holds something else than stored pairs.")
 
+# %% ../../nbs/31_shards.ipynb #5ha7d003
 def store_pairs(
     pairs:Iterable[tuple], # Source and target ids without specials, read once
     folder,                # New or empty folder, or one with the same pairs
@@ -229,12 +237,8 @@ def store_pairs(
     folder = Path(folder).resolve()
     note = folder/"pairs.json"
     if not note.is_file():
-        from filelock import FileLock
         check_free(folder)
-        with _writing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(folder.with_name(f".{folder.name}.lock")).acquire()
-        with lock:
+        with file_lock(folder.with_name(f".{folder.name}.lock")):
             if not note.is_file():
                 _write_store(pairs, folder, about, shard, progress)
                 return StoredPairs(folder)
@@ -251,8 +255,8 @@ def stream_ids(
     check_number("chunk", chunk, low=1, whole=True)
     if tgt_tokenizer is None: tgt_tokenizer = src_tokenizer
     pairs = iter(pairs)
-    while some := list(islice(pairs, chunk)):
-        try: src, tgt = zip(*[(src, tgt) for src, tgt in some])
+    while texts := list(islice(pairs, chunk)):
+        try: src, tgt = zip(*[(src, tgt) for src, tgt in texts])
         except (TypeError, ValueError):
             raise TypeError("pairs hold something that is not a source and its target.") from None
         yield from zip(src_tokenizer.encode_batch(src), tgt_tokenizer.encode_batch(tgt))
@@ -266,7 +270,9 @@ def count_batches(
     batches = rows = 0  # full batches, rows of the open batch
     for length, pairs in sorted(counts.items()):
         for _ in range(pairs):
-            if (rows + 1) * length > max_tokens: batches, rows = batches + 1, 0
+            if (rows + 1) * length > max_tokens:
+                batches += 1
+                rows = 0
             rows += 1
     return batches + bool(rows)
 
@@ -290,11 +296,14 @@ class ShardedPlan(Sequence):
         i = range(len(self))[i]
         if isinstance(i, range): return [self[j] for j in i]
         place = bisect_right(self.ends, i)
-        n, pairs = self.order[place], self.data.pairs
+        n = self.order[place]
+        pairs = self.data.pairs
         if self.cut[0] != n:  # each shard has its own seed; shard 0 has that of `TokenBatches`
             seed = None if self.seed is None else self.seed + (n << 64)
             self.cut = n, token_batches(pairs.lengths(n), self.data.max_tokens, seed)
-        return pairs.take(n * pairs.shard + row for row in self.cut[1][i - self.ends[place]])
+        _, batches = self.cut
+        rows = batches[i - self.ends[place]]
+        return pairs.take(n * pairs.shard + row for row in rows)
 
 # %% ../../nbs/31_shards.ipynb #09eaa475
 class ShardedBatches(TokenBatches):
@@ -309,8 +318,13 @@ class ShardedBatches(TokenBatches):
             raise TypeError(f"pairs is a {type(pairs).__name__}, not the result of store_pairs.")
         if seed is not None: check_number("seed", seed, whole=True)
         check_number("max_tokens", max_tokens, low=1, whole=True)
-        self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
-        self.recut, self.ntokens, self.digest = None, pairs.ntokens, pairs.digest
+        self.pairs = pairs
+        self.max_tokens = max_tokens
+        self.seed = seed
+        self.pad = pad
+        self.recut = None
+        self.ntokens = pairs.ntokens
+        self.digest = pairs.digest
         for n, counts in enumerate(pairs.counts):
             if max(counts) > max_tokens:
                 check_lengths(pairs.lengths(n), max_tokens, n * pairs.shard)

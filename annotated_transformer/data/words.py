@@ -5,11 +5,9 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_STRINGS', 'MAX_WORD', 'MAX_FILE', 'check_strings', 'check_row',
            'spacy_tokenizer', 'word_splitter', 'keep_spaces', 'detokenize', 'Vocab', 'build_vocab_from_iterator',
-           'as_vocab', 'TextTokenizer', 'json_hash', 'vocabulary_digest', 'read_tokenizer', 'WordTokenizer',
-           'file_hash']
+           'as_vocab', 'TextTokenizer', 'read_tokenizer', 'vocabulary_digest', 'WordTokenizer']
 
 # %% ../../nbs/23_words.ipynb #86e0cfa7
-import hashlib
 import json
 import operator
 import os
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from ..checks import check_number, require, short_repr, short_text
+from ..files import json_hash, read_json, write_text
 from .normalize import clean_prefix, clean_text
 
 # %% ../../nbs/23_words.ipynb #889b9cca
@@ -253,46 +252,39 @@ class TextTokenizer:
         path:str|os.PathLike, # File to write or replace
     ):
         "Write one JSON file; equal tokenizers give equal bytes."
-        path, data = Path(path), self.state()
-        if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
+        data = self.state()
+        if Path(path).is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file.")
         file = dict(kind=self.kind, sha256=json_hash(data), data=data)
-        part.write_text(json.dumps(file) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        write_text(path, json.dumps(file) + "\n")
 
 # %% ../../nbs/23_words.ipynb #22f0cb58
 MAX_FILE = 20_000_000 # bytes of a tokenizer file
-
-def json_hash(data)->str: # 64 hexadecimal digits
-    "Return the sha256 of data as JSON with sorted keys."
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-def vocabulary_digest(
-    *tokenizers:TextTokenizer, # Tokenizers of source and target; a joint one counts once
-)->str:                        # 64 hexadecimal digits
-    "Hash of all pieces and their ids."
-    return json_hash([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
 
 def read_tokenizer(
     path:str|os.PathLike, # File made by `save`
     *classes:type,        # Classes that are accepted
 )->TextTokenizer:         # The tokenizer
     "Read a tokenizer file, after a check of its hash."
-    path, kinds = Path(path), {cls.kind: cls for cls in classes}
-    if not path.is_file(): raise FileNotFoundError(f"there is no tokenizer file {path}.")
-    with open(path, "rb") as f: content = f.read(MAX_FILE + 1)
-    if len(content) > MAX_FILE: raise ValueError(f"{path} has more than {MAX_FILE:,} bytes.")
+    if not Path(path).is_file(): raise FileNotFoundError(f"there is no tokenizer file {path}.")
+    kinds = {cls.kind: cls for cls in classes}
+    file = read_json(path, MAX_FILE)
     try:
-        file = json.loads(content)
-        kind, data, digest = file["kind"], file["data"], file["sha256"]
-        if digest != json_hash(data):
+        kind = file["kind"]
+        data = file["data"]
+        if file["sha256"] != json_hash(data):
             raise ValueError(f"{path} is damaged: its checksum does not match.")
         if kind in kinds: return kinds[kind](**data)
-    except (KeyError, TypeError, RecursionError, json.JSONDecodeError, UnicodeDecodeError):
+    except (KeyError, TypeError, RecursionError):
         raise ValueError(f"{path} is not a tokenizer of this project.") from None
     names = " or ".join(kinds)
     raise ValueError(f"{path} holds a {short_text(kind, 60)} tokenizer, not a {names} tokenizer.")
+
+# %% ../../nbs/23_words.ipynb #w0rd0003
+def vocabulary_digest(
+    *tokenizers:TextTokenizer, # Tokenizers of source and target; a joint one counts once
+)->str:                        # 64 hexadecimal digits
+    "Hash of all pieces and their ids."
+    return json_hash([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
 
 # %% ../../nbs/23_words.ipynb #87816c14
 class WordTokenizer(TextTokenizer):
@@ -360,10 +352,3 @@ class WordTokenizer(TextTokenizer):
         vocab = build_vocab_from_iterator(sentences, min_freq, SPECIALS, max_tokens=max_tokens)
         if len(vocab) > len(SPECIALS): return cls(split, vocab, lang)
         raise ValueError(f"texts hold no word that occurs min_freq={min_freq} times.")
-
-# %% ../../nbs/23_words.ipynb #9cacbdc9
-def file_hash(
-    path:str|os.PathLike, # Any file
-)->str:                   # 64 hexadecimal digits
-    "Return the sha256 of the contents of a file."
-    with open(path, "rb") as file: return hashlib.file_digest(file, "sha256").hexdigest()
