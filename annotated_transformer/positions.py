@@ -141,13 +141,6 @@ class ShawAttention(RelativeAttention):
         by_row = by_row.scatter_add(-1, self.row(i, j).expand_as(weights), weights)
         return weights @ v + by_row @ self.value_table.weight
 
-    def ctranslate2_options(self): return dict(relative_position=True)
-
-    def ctranslate2_tables(self):
-        "The tables by CTranslate2's names."
-        return dict(relative_position_keys=self.key_table.weight,
-                    relative_position_values=self.value_table.weight)
-
 # %% ../nbs/06_positions.ipynb #392961ac
 class TransformerXLAttention(RelativeAttention):
     "Self-attention with projected sinusoids of the distance (1901.02860, §3.3)."
@@ -193,8 +186,6 @@ class RotaryAttention(MultiHeadedAttention):
         "Split, then rotate queries and keys."
         q, k, v = super().heads(q, k, v)
         return self.rotate(q, start + k.size(2) - q.size(2)), self.rotate(k, start), v
-
-    def ctranslate2_options(self): return dict(rotary_dim=self.d_k, rotary_interleave=True)
 
 # %% ../nbs/06_positions.ipynb #a629d803
 def alibi_slopes(

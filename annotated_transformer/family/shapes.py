@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PROSE_SHA256', 'SHAPES', 'EncoderOnly', 'make_encoder', 'mask_tokens', 'CausalLayer', 'layer_with_result',
-           'LanguageModel', 'make_lm', 'swap', 'read_prose', 'Characters', 'random_rows', 'next_token_loss',
-           'warmup_decay', 'train_characters', 'characters_loss', 'characters_losses', 'cut_patches', 'PatchModel',
-           'draw_shapes', 'RecurrentModel']
+           'LanguageModel', 'make_lm', 'read_prose', 'Characters', 'random_rows', 'next_token_loss', 'warmup_decay',
+           'train_characters', 'characters_loss', 'characters_losses', 'cut_patches', 'PatchModel', 'draw_shapes',
+           'RecurrentModel', 'position_scheme', 'swap']
 
 # %% ../../nbs/60_shapes.ipynb #2ff6792a
 import hashlib
@@ -34,6 +34,10 @@ from annotated_transformer.transformer import (
 )
 
 from ..build import position_scheme
+from ..layers import swap
+
+# %% ../../nbs/60_shapes.ipynb #9fd64b1a
+_all_ = ["position_scheme", "swap"]
 
 # %% ../../nbs/60_shapes.ipynb #4ad72c0d
 class EncoderOnly(nn.Module):
@@ -165,18 +169,6 @@ def make_lm(
     model = LanguageModel(Decoder(layer, N), embed, Generator(d_model, vocab, bias))
     if tie: model.generator.proj.weight = embed[0].lut.weight
     return init_weights(model)
-
-# %% ../../nbs/60_shapes.ipynb #77fd755d
-def swap(
-    model:nn.Module, # Changed in place
-    kind:type,       # Class of the modules to replace, without its subclasses
-    make:Callable,   # Old module -> new module
-)->nn.Module:        # The same model
-    "Replace every module of one class."
-    for parent in list(model.modules()):
-        for name, part in list(parent.named_children()):
-            if type(part) is kind: setattr(parent, name, make(part))
-    return model
 
 # %% ../../nbs/60_shapes.ipynb #19dd85f2
 PROSE_SHA256 = "3487507ba12d657565dea0a7da02afb476f05705879d3bcce755cac44835bcbc"
