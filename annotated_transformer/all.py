@@ -100,5 +100,4 @@ from annotated_transformer.lab.interop import (
 from .lab.experiments import ablate, over_seeds, quality_grid
 
 # %% ../nbs/99_all.ipynb #5708f055
-__all__ = sorted(name for name, value in globals().items()
-                 if not name.startswith("_") and not hasattr(value, "__path__"))
+__all__ = sorted(name for name in globals() if not name.startswith("_"))

@@ -17,11 +17,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from .. import transformer as core
+from ..build import POSITIONS, build
 from ..checks import check_number, short_repr, short_text
 from ..config import TransformerConfig
 from ..data.words import BOS, EOS, PAD
 from ..engine.fast import plain, shared_copy
-from ..transformer import POSITIONS, EncoderDecoder, make_model
+from ..transformer import EncoderDecoder, make_model
 
 # %% ../../nbs/89_interop.ipynb #989cc813
 LAYER_NAMES = { # Module of a layer -> name in nn.Transformer, MarianMTModel, CTranslate2
@@ -54,47 +55,52 @@ def _module_name(ours, library):
     "Name of a module in a library; None: it has none."
     layer = re.fullmatch(r"(encoder|decoder)\.layers\.(\d+)\.(.+)", ours)
     if not layer: return OTHER_NAMES.get(ours, (None,) * 3)[library]
-    side, i, part = layer.groups()
+    side, i, inner = layer.groups()
     start = ("transformer.{}.layers.{}.", "model.{}.layers.{}.", "{}/layer_{}/")[library]
-    names = LAYER_NAMES.get(part) or LAYER_NAMES[f"{side}.{part}"]
+    names = LAYER_NAMES.get(inner) or LAYER_NAMES[f"{side}.{inner}"]
     return start.format(side, i) + names[library]
+
+def _weight_name(ours, library):
+    "Name of a weight in a library; None: it has none."
+    module, kind = ours.rpartition(".")[::2]
+    name = _module_name(module, library)
+    if name is None: return None
+    if library != CTRANSLATE2: return f"{name}.{kind}".replace("in_proj.", "in_proj_")
+    if name.endswith("norm"): kind = dict(weight="gamma", bias="beta")[kind]
+    return f"{name}/{kind}"
 
 def _weight_names(model, library):
     "Name of each weight in a library -> our names; several are concatenated there."
-    found = {}
+    names = {}
     for ours in model.state_dict():
-        module, kind = ours.rpartition(".")[::2]
-        name = _module_name(module, library)
-        if name is None: continue
-        if library == CTRANSLATE2:
-            norm = dict(weight="gamma", bias="beta") if name.endswith("norm") else {}
-            name = f"{name}/{norm.get(kind, kind)}"
-        else: name = f"{name}.{kind}".replace("in_proj.", "in_proj_")
-        found.setdefault(name, []).append(ours)
-    return found
+        theirs = _weight_name(ours, library)
+        if theirs is not None: names.setdefault(theirs, []).append(ours)
+    return names
 
+# %% ../../nbs/89_interop.ipynb #b07e42c9
 def _their_weights(model, library):
     "Weights of a model under the names of a library."
     state = model.state_dict()
-    return {name: torch.cat([state[n] for n in ours])
-            for name, ours in _weight_names(model, library).items()}
+    return {theirs: torch.cat([state[name] for name in ours])
+            for theirs, ours in _weight_names(model, library).items()}
 
 def _load(model, weights, library):
     "Copy the weights of a library into a model; a missing bias is a bias of zeros."
     state = model.state_dict()
-    for name, ours in _weight_names(model, library).items():
-        parts, absent = [state[n] for n in ours], name.endswith("bias") and name not in weights
-        values = torch.zeros_like(torch.cat(parts)) if absent else weights[name]
-        state |= zip(ours, values.split([len(part) for part in parts]), strict=True)
+    for theirs, ours in _weight_names(model, library).items():
+        own = [state[name] for name in ours]
+        if theirs in weights or not theirs.endswith("bias"): values = weights[theirs]
+        else: values = torch.zeros_like(torch.cat(own))
+        state |= zip(ours, values.split([len(weight) for weight in own]), strict=True)
     model.load_state_dict(state)
 
 def _copy_eps(ours, theirs, library, back=False):
     "Copy ε of each layer norm to the same module of a library, or `back`."
     for name, module in ours.named_modules():
-        if isinstance(module, core.LayerNorm):
-            other = theirs.get_submodule(_module_name(name, library))
-            source, target = (other, module) if back else (module, other)
-            target.eps = source.eps
+        if not isinstance(module, core.LayerNorm): continue
+        other = theirs.get_submodule(_module_name(name, library))
+        if back: module.eps = other.eps
+        else: other.eps = module.eps
 
 def _like(new, old):
     "Move a model to the device, dtype and mode of another."
@@ -102,25 +108,29 @@ def _like(new, old):
     return new.to(p.device, p.dtype).train(old.training)
 
 # %% ../../nbs/89_interop.ipynb #2afc7720
+_SETTINGS = "p", "h", "norm_first", "num_heads", "dropout" # Attributes of modules that hold numbers
+
 def _description(model, exact=True):
     "Classes, settings and shapes of a model by name."
-    keys, found = ("p", "h", "norm_first", "num_heads", "dropout"), {}
+    keys = (*_SETTINGS, "eps") if exact else _SETTINGS
+    description = {}
     for name, module in model.named_modules():
-        settings = (getattr(module, key, None) for key in (*keys, "eps")[:None if exact else -1])
-        numbers = [value for value in settings if isinstance(value, (int, float))]
-        found[name] = (type(module).__name__, *numbers)
+        values = [vars(module).get(key) for key in keys]
+        numbers = [value for value in values if isinstance(value, (int, float))]
+        description[name] = type(module).__name__, *numbers
     for name, p in model.named_parameters(remove_duplicate=False):
         optional = re.search(r"(norm\d?|generator\.proj)\.bias$", name)
-        if exact or not optional: found[name] = tuple(p.shape)
-    return found
+        if exact or not optional: description[name] = tuple(p.shape)
+    return description
 
 def _compare(model, built, exact):
     "Raise unless two models have the same modules."
-    found, wanted = (_description(m, exact) for m in (model, built))
-    for name in sorted(found.keys() | wanted.keys()):
-        if (value := found.get(name)) != wanted.get(name):
-            raise ValueError(f"{name} is {value}, not {wanted.get(name)}.")
+    ours, wanted = _description(model, exact), _description(built, exact)
+    for name in sorted(ours.keys() | wanted.keys()):
+        if ours.get(name) != wanted.get(name):
+            raise ValueError(f"{name} is {ours.get(name)}, not {wanted.get(name)}.")
 
+# %% ../../nbs/89_interop.ipynb #c83d15fa
 def _tie(src, tgt, out):
     "Which of source embedding, target embedding and output matrix are shared."
     if out is not tgt: return "none"
@@ -129,12 +139,13 @@ def _tie(src, tgt, out):
 def _read_config(model):
     "Read all settings off the first layers of a model."
     layer, (embed, positions) = model.encoder.layers[0], model.src_embed
-    attn, ff, names = layer.self_attn, layer.feed_forward, {c: n for n, c in POSITIONS.items()}
+    attn, ff = layer.self_attn, layer.feed_forward
+    schemes = {scheme: name for name, scheme in POSITIONS.items()}
     tie = _tie(embed.lut.weight, model.tgt_embed[0].lut.weight, model.generator.proj.weight)
     return TransformerConfig(
         N=len(model.encoder.layers), d_model=embed.d_model, d_ff=ff.w_1.out_features, h=attn.h,
         dropout=layer.sublayer[0].dropout.p, norm_first=layer.norm_first, tie=tie,
-        positions=names[type(positions)], d_k=attn.d_k, d_v=attn.d_v,
+        positions=schemes[type(positions)], d_k=attn.d_k, d_v=attn.d_v,
         bias=ff.w_1.bias is not None, attention_dropout=attn.dropout.p,
         activation_dropout=ff.dropout.p, N_decoder=len(model.decoder.layers))
 
@@ -146,12 +157,15 @@ def _checked(model, exact=False):
     try: config = _read_config(model)
     except (AttributeError, LookupError, TypeError) as e:
         raise ValueError(f"model is not one of make_model: {short_repr(str(e))}.") from None
-    sizes = (e[0].lut.num_embeddings for e in (model.src_embed, model.tgt_embed))
-    with torch.device("meta"): built = make_model(*sizes, **vars(config))
-    if not exact: built.encoder.norm, built.decoder.norm = model.encoder.norm, model.decoder.norm
+    sizes = [embed[0].lut.num_embeddings for embed in (model.src_embed, model.tgt_embed)]
+    with torch.device("meta"): built = build(config, *sizes)
+    if not exact:
+        built.encoder.norm = model.encoder.norm
+        built.decoder.norm = model.decoder.norm
     _compare(model, built, exact)
     return model, config
 
+# %% ../../nbs/89_interop.ipynb #59b0a7e4
 def _check_heads(c, name):
     "Raise unless the heads divide the width."
     if (c.d_k * c.h, c.d_v) != (c.d_model, c.d_k):
@@ -159,12 +173,13 @@ def _check_heads(c, name):
 
 def config_of(
     model:EncoderDecoder, # Model from any source
-)->TransformerConfig:     # `make_model(src_vocab, tgt_vocab, **vars(config))` builds its like
+)->TransformerConfig:     # `build(config, src_vocab, tgt_vocab)` builds its like
     "Read the configuration off a model."
     c = _checked(model, exact=True)[1]
     usual = dict(d_k=c.d_model / c.h, d_v=c.d_k, N_decoder=c.N,
                  attention_dropout=c.dropout, activation_dropout=c.dropout)
-    unset = {name: None for name, value in usual.items() if getattr(c, name) == value}
+    settings = vars(c)
+    unset = {name: None for name, value in usual.items() if settings[name] == value}
     return replace(c, **unset)
 
 # %% ../../nbs/89_interop.ipynb #30aa7f7f
@@ -199,7 +214,7 @@ class TorchTransformer(nn.Module):
             if mask is not None: # (B, 1 or T, S) -> (B·h, T, S)
                 hidden[key] = (mask == 0).unsqueeze(1).expand(shape).flatten(0, 1)
         def turn(t): return t if body.batch_first else t.transpose(0, 1)
-        return turn(getattr(body, name)(turn(x), *map(turn, memory), **hidden))
+        return turn(body.get_submodule(name)(turn(x), *map(turn, memory), **hidden))
 
     forward = EncoderDecoder.forward
 
@@ -232,27 +247,13 @@ def to_torch(
     _copy_eps(model, theirs, TORCH)
     return theirs
 
-def from_torch(
-    theirs:TorchTransformer, # An `nn.Transformer` with embeddings and generator
-)->EncoderDecoder:           # Copy with the same weights
-    "Convert an `nn.Transformer` with ReLU."
-    if not isinstance(theirs, TorchTransformer):
-        raise TypeError(f"theirs is a {type(theirs).__name__}: give a TorchTransformer.")
-    body, ends = theirs.transformer, (theirs.src_embed, theirs.tgt_embed, theirs.generator)
-    c, norms = _torch_config(body)
-    ours = make_model(1, 1, **vars(c))
-    for stack, norm in zip((ours.encoder, ours.decoder), norms):
-        stack.norm = core.LayerNorm(c.d_model) if norm else nn.Identity()
-    _load(_like(ours, theirs), theirs.state_dict(), TORCH)
-    _copy_eps(ours, theirs, TORCH, back=True)
-    ours.src_embed, ours.tgt_embed, ours.generator = copy.deepcopy(ends)
-    return ours
-
+# %% ../../nbs/89_interop.ipynb #e2f6409d
 def _torch_config(body):
     "Configuration and final norms; raise unless all layers are equal and have ReLU."
     for layer in (*body.encoder.layers, *body.decoder.layers):
-        if (f := getattr(layer, "activation", F.relu)) is not F.relu:
-            raise ValueError(f"activation is {getattr(f, '__name__', f)}, not relu.")
+        activation = vars(layer).get("activation", F.relu)
+        if activation is not F.relu:
+            raise ValueError(f"activation={short_repr(activation)} is not relu.")
     if not len(body.encoder.layers) or not len(body.decoder.layers):
         raise ValueError("a stack of this nn.Transformer has no layers.")
     layer, width = body.encoder.layers[0], body.d_model // body.nhead
@@ -264,6 +265,22 @@ def _torch_config(body):
     norms = body.encoder.norm is not None, body.decoder.norm is not None
     with torch.device("meta"): _compare(body, _torch_body(c, norms), False)
     return c, norms
+
+def from_torch(
+    theirs:TorchTransformer, # An `nn.Transformer` with embeddings and generator
+)->EncoderDecoder:           # Copy with the same weights
+    "Convert an `nn.Transformer` with ReLU."
+    if not isinstance(theirs, TorchTransformer):
+        raise TypeError(f"theirs is a {type(theirs).__name__}: give a TorchTransformer.")
+    body, ends = theirs.transformer, (theirs.src_embed, theirs.tgt_embed, theirs.generator)
+    c, norms = _torch_config(body)
+    ours = build(c, 1)
+    for stack, norm in zip((ours.encoder, ours.decoder), norms):
+        stack.norm = core.LayerNorm(c.d_model) if norm else nn.Identity()
+    _load(_like(ours, theirs), theirs.state_dict(), TORCH)
+    _copy_eps(ours, theirs, TORCH, back=True)
+    ours.src_embed, ours.tgt_embed, ours.generator = copy.deepcopy(ends)
+    return ours
 
 # %% ../../nbs/89_interop.ipynb #8f075c72
 def _permute_channels(model, order):
@@ -281,22 +298,12 @@ def _permute_channels(model, order):
 
 def _halves(d_model): return torch.tensor([*range(0, d_model, 2), *range(1, d_model, 2)])
 
-def to_marian(
-    model:EncoderDecoder, # Post-norm model with sinusoids whose heads divide its width
-    max_len:int=512,      # Number of positions of the result
-):                        # -> `transformers.MarianMTModel`
-    "Convert a model to Hugging Face's MarianMTModel."
-    from transformers import MarianConfig, MarianMTModel
-    model, c = _checked(model)
-    _check_heads(c, "MarianMTModel")
-    check_number("max_len", max_len, 1, 10**6, whole=True)
-    if c.norm_first or not isinstance(model.encoder.norm, nn.Identity):
-        raise ValueError("MarianMTModel is post-norm: build the model with norm_first=False.")
-    if c.positions != "sinusoidal":
-        raise ValueError(f"positions={c.positions!r}: MarianMTModel has 'sinusoidal' ones.")
-    config = MarianConfig(
-        vocab_size=len(model.src_embed[0].lut.weight),
-        decoder_vocab_size=len(model.tgt_embed[0].lut.weight), d_model=c.d_model,
+# %% ../../nbs/89_interop.ipynb #17ac5be8
+def _marian_config(c, max_len, vocabularies):
+    "Marian's configuration of the same model."
+    from transformers import MarianConfig
+    return MarianConfig(
+        vocab_size=vocabularies[0], decoder_vocab_size=vocabularies[1], d_model=c.d_model,
         max_position_embeddings=max_len, tie_word_embeddings=c.tie != "none",
         share_encoder_decoder_embeddings=c.tie == "all",
         encoder_layers=c.N, decoder_layers=c.N_decoder,
@@ -305,12 +312,38 @@ def to_marian(
         attention_dropout=c.attention_dropout, activation_dropout=c.activation_dropout,
         scale_embedding=True, activation_function="relu", pad_token_id=PAD, eos_token_id=EOS,
         bos_token_id=BOS, decoder_start_token_id=BOS, forced_eos_token_id=None)
-    theirs = _like(MarianMTModel(config), model)
+
+def to_marian(
+    model:EncoderDecoder, # Post-norm model with sinusoids whose heads divide its width
+    max_len:int=512,      # Number of positions of the result
+):                        # -> `transformers.MarianMTModel`
+    "Convert a model to Hugging Face's MarianMTModel."
+    from transformers import MarianMTModel
+    model, c = _checked(model)
+    _check_heads(c, "MarianMTModel")
+    check_number("max_len", max_len, 1, 10**6, whole=True)
+    if c.norm_first or not isinstance(model.encoder.norm, nn.Identity):
+        raise ValueError("MarianMTModel is post-norm: build the model with norm_first=False.")
+    if c.positions != "sinusoidal":
+        raise ValueError(f"positions={c.positions!r}: MarianMTModel has 'sinusoidal' ones.")
+    vocabularies = [len(embed[0].lut.weight) for embed in (model.src_embed, model.tgt_embed)]
+    theirs = _like(MarianMTModel(_marian_config(c, max_len, vocabularies)), model)
     weights = _their_weights(_permute_channels(model, _halves(c.d_model)), MARIAN)
     if "lm_head.bias" in weights: weights["final_logits_bias"] = weights.pop("lm_head.bias")[None]
     theirs.load_state_dict(theirs.state_dict() | weights)
     _copy_eps(model, theirs, MARIAN)
     return theirs
+
+# %% ../../nbs/89_interop.ipynb #6fd02c93
+def _marian_order(theirs):
+    "Order of the channels, from the position tables: halves, or ours."
+    stacks = theirs.model.encoder, theirs.model.decoder
+    tables = [stack.embed_positions.weight for stack in stacks]
+    usual = core.sinusoids(*tables[0].shape).to(tables[0])
+    for order in (_halves(usual.size(1)), torch.arange(usual.size(1))):
+        wanted = usual[:, order.to(usual.device)]
+        if all(torch.allclose(table, wanted, atol=1e-6) for table in tables): return order
+    raise ValueError("embed_positions are not sinusoids.")
 
 def from_marian(
     theirs,          # A `transformers.MarianMTModel` with ReLU and scaled embeddings
@@ -318,13 +351,15 @@ def from_marian(
     "Convert Hugging Face's MarianMTModel."
     if type(theirs).__name__ != "MarianMTModel":
         raise TypeError(f"theirs is a {type(theirs).__name__}: give a MarianMTModel.")
-    c, parts = theirs.config, theirs.model
-    for name, want in (("activation_function", "relu"), ("scale_embedding", True),
-                       ("decoder_attention_heads", c.encoder_attention_heads),
-                       ("decoder_ffn_dim", c.encoder_ffn_dim)):
-        if (value := getattr(c, name)) != want:
-            raise ValueError(f"{name}={short_repr(value)} is not {want!r}.")
-    src, tgt = parts.encoder.embed_tokens.weight, parts.decoder.embed_tokens.weight
+    c, settings = theirs.config, theirs.config.to_dict()
+    wanted = dict(activation_function="relu", scale_embedding=True,
+                  decoder_attention_heads=c.encoder_attention_heads,
+                  decoder_ffn_dim=c.encoder_ffn_dim)
+    for name, value in wanted.items():
+        if settings[name] != value:
+            raise ValueError(f"{name}={short_repr(settings[name])} is not {value!r}.")
+    src = theirs.model.encoder.embed_tokens.weight
+    tgt = theirs.model.decoder.embed_tokens.weight
     ours = make_model(
         len(src), len(tgt), c.encoder_layers, c.d_model, c.encoder_ffn_dim,
         c.encoder_attention_heads, c.dropout, norm_first=False,
@@ -335,16 +370,6 @@ def from_marian(
     _load(ours, state | {"lm_head.bias": state["final_logits_bias"][0]}, MARIAN)
     _copy_eps(ours, theirs, MARIAN, back=True)
     return _permute_channels(ours, order.argsort())
-
-def _marian_order(theirs):
-    "Order of the channels, from the position tables: halves, or ours."
-    stacks = theirs.model.encoder, theirs.model.decoder
-    tables = [stack.embed_positions.weight for stack in stacks]
-    usual = core.sinusoids(*tables[0].shape).to(tables[0])
-    for order in (_halves(usual.size(1)), torch.arange(usual.size(1))):
-        wanted = usual[:, order.to(usual.device)]
-        if all(torch.allclose(table, wanted, atol=1e-6) for table in tables): return order
-    raise ValueError("embed_positions are not sinusoids.")
 
 # %% ../../nbs/89_interop.ipynb #e170432c
 HARVARD = {f"linears.{n}": f"W_{x}" for n, x in enumerate("qkvo")} | dict(a_2="weight", b_2="bias")
