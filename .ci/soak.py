@@ -455,7 +455,7 @@ def settings(n, seed, work):
 
     from annotated_transformer.config import TrainingConfig, TransformerConfig, from_json, to_json
     from annotated_transformer.inference.model_folder import read_config
-    from annotated_transformer.train.command_line import read_settings
+    from annotated_transformer.train.recipes import read_settings
     kinds = (TransformerConfig, TrainingConfig)
     names = [f.name for kind in kinds for f in fields(kind)]
     value = st.one_of(st.none(), st.booleans(), st.integers(), st.integers(-2, 600), st.floats(), st.floats(0, 1), st.text(max_size=8), st.sampled_from(['all', 'none', 'decoder', 'fp32', 'adam', 'cosine', 10**400, [], {}, [1]]))

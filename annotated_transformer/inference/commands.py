@@ -30,7 +30,6 @@ from annotated_transformer.train.command_line import (
     console_script,
     is_script,
     one_line,
-    recipe,
     reported_errors,
 )
 
@@ -42,6 +41,7 @@ from ..files import remove_folder
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware
+from ..train.recipes import recipe
 from ..train.monitoring import Speed, all_of, headline, tensorboard
 from ..train.run import has_checkpoint, lock_folder, run_folder
 from .model_folder import check_place

@@ -26,7 +26,7 @@ from ..inference.translator import Translator
 from ..train import command_line as cli
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
-from ..train.recipes import check_pairs
+from ..train.recipes import check_pairs, recipe
 
 # %% ../../nbs/57_experiments.ipynb #17cff28d
 VARIANTS = {
@@ -138,13 +138,13 @@ def ablation_plans(data, preset=None, rows="variants", settings=None, only=None,
     if vocab is not None: check_number("vocab", vocab, 1, whole=True)
     start, changes = ABLATIONS[rows]
     chosen = [name.strip() for name in only.split(",")] if only else changes
-    cli.recipe(data, preset, settings=settings) # raises if a setting is given twice
+    recipe(data, preset, settings=settings) # raises if a setting is given twice
     plans = {}
     for name in dict.fromkeys(["base", *chosen]):
         check_choice("only", name, changes)
         items = f"{start} {settings or ''} {changes[name]}".split() # the last one counts
         changed = {item.partition("=")[0]: item for item in items}
-        model, training, size = cli.recipe(data, preset, settings=" ".join(changed.values()))
+        model, training, size = recipe(data, preset, settings=" ".join(changed.values()))
         plans[name] = model, training, vocab or size
     return plans
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['USER_ERRORS', 'DISK_ERRORS', 'one_line', 'bounded', 'open_streams', 'discard_output', 'say', 'stoppable',
            'report_error', 'reported_errors', 'parse_options', 'is_script', 'console_script', 'run_command',
-           'read_settings', 'setting_hint', 'recipe', 'command_line', 'check_record', 'check_ranking']
+           'command_line', 'check_record', 'check_ranking']
 
 # %% ../../nbs/71_command_line.ipynb #133c064a
 import errno
@@ -16,11 +16,8 @@ import signal
 import sys
 import threading
 import warnings
-from ast import literal_eval
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
-from difflib import get_close_matches
 from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
@@ -29,9 +26,7 @@ from tempfile import TemporaryFile
 from fastcore import script
 
 from ..checks import short_repr
-from ..config import TrainingConfig, TransformerConfig, preset, upgrade_settings
 from .distributed import int_of
-from .recipes import RECIPES
 from .run import STOP_SIGNALS, USUAL_HANDLERS, Stopped
 
 # %% ../../nbs/71_command_line.ipynb #5b9c199f
@@ -161,50 +156,6 @@ def run_command(function:Callable, args:list|None=None, interrupted="interrupted
     with reported_errors(message):
         given |= parse_options(function, args)
         function(**given)
-
-# %% ../../nbs/71_command_line.ipynb #b69daa56
-def read_settings(text:str|None)->dict: # Values by field name
-    "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
-    known = {f.name for kind in (TransformerConfig, TrainingConfig) for f in fields(kind)}
-    settings = {}
-    for item in (text or "").split():
-        name, _, value = item.partition("=")
-        if name not in known or not value:
-            raise ValueError(f"set={short_repr(item)} is not a setting{setting_hint(name, known)}: "
-                             "write name=value with a field of TransformerConfig or "
-                             "TrainingConfig.")
-        if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
-        try: settings[name] = literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
-    return settings
-
-def setting_hint(name, known)->str: # Hint for an error message, perhaps empty
-    "Suggest the field of today for a name of version 0.1, or the most similar field."
-    new = [one for one in upgrade_settings({name: None}) if one in known and one != "N_decoder"]
-    near = new or get_close_matches(name[:100], known, 1)
-    return f", did you mean {' and '.join(f'{one}=' for one in near)}" if near else ""
-
-# %% ../../nbs/71_command_line.ipynb #f1144e4e
-def recipe(
-    data:str,            # Name of a corpus, or a path
-    size:str|None=None,  # Preset of the model size; None: the recipe's
-    tokenizer:str="bpe", # "bpe" or "words"; words have separate vocabularies, so less is tied
-    settings:str|None=None, # Fields of both configurations, for `read_settings`
-    **changes,           # Training settings; None keeps the recipe's
-)->tuple[TransformerConfig, TrainingConfig, int]: # Model, training, vocabulary size
-    "Return the recipe of a corpus with changes; unknown corpora have that of Multi30k."
-    model, training, vocab = RECIPES.get(f"{data}/{size}", RECIPES.get(data, RECIPES["multi30k"]))
-    if size and f"{data}/{size}" not in RECIPES: model = preset(size, tie="all")
-    if tokenizer == "words": model = replace(model, tie="decoder")
-    training = replace(training, **{name: v for name, v in changes.items() if v is not None})
-    settings = read_settings(settings)
-    for name, value in changes.items():
-        if value is not None and settings.get(name, value) != value:
-            raise ValueError(f"--set {name}={short_repr(settings[name])} contradicts the option "
-                             f"that gives {name}={short_repr(value)}.")
-    def part(config):
-        return {f.name: settings[f.name] for f in fields(config) if f.name in settings}
-    return replace(model, **part(model)), replace(training, **part(training)), vocab
 
 # %% ../../nbs/71_command_line.ipynb #44523029
 def command_line(name:str, function:Callable, given:dict)->str:
