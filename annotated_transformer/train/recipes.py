@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'checked_pairs', 'train_tokenizers', 'encode_pairs', 'check_left_out', 'too_long',
            'bpe_dropout_pairs', 'training_batches', 'stored_batches', 'check_cache', 'new_vocabulary',
-           'stored_vocabulary', 'read_settings', 'setting_hint', 'recipe']
+           'stored_vocabulary', 'read_settings', 'recipe']
 
 # %% ../../nbs/39_recipes.ipynb #87cd6613
 import os
@@ -26,7 +26,7 @@ from annotated_transformer.data.shards import (
 )
 
 from ..checks import check_choice, short_repr
-from ..config import TrainingConfig, TransformerConfig, preset, upgrade_settings
+from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
@@ -228,12 +228,12 @@ RECIPES["multi30k/small"] = RECIPES["multi30k"]
 # %% ../../nbs/39_recipes.ipynb #b69daa56
 def read_settings(text:str|None)->dict: # Values by field name
     "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
-    known = {f.name for kind in (TransformerConfig, TrainingConfig) for f in fields(kind)}
+    names = {f.name for config in (TransformerConfig, TrainingConfig) for f in fields(config)}
     settings = {}
     for item in (text or "").split():
         name, _, value = item.partition("=")
-        if name not in known or not value:
-            raise ValueError(f"set={short_repr(item)} is not a setting{setting_hint(name, known)}: "
+        if name not in names or not value:
+            raise ValueError(f"set={short_repr(item)} is not a setting{_hint(name, names)}: "
                              "write name=value with a field of TransformerConfig or "
                              "TrainingConfig.")
         if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
@@ -241,11 +241,10 @@ def read_settings(text:str|None)->dict: # Values by field name
         except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
     return settings
 
-def setting_hint(name, known)->str: # Hint for an error message, perhaps empty
-    "Suggest the field of today for a name of version 0.1, or the most similar field."
-    new = [one for one in upgrade_settings({name: None}) if one in known and one != "N_decoder"]
-    near = new or get_close_matches(name[:100], known, 1)
-    return f", did you mean {' and '.join(f'{one}=' for one in near)}" if near else ""
+def _hint(name, names)->str:
+    "The most similar field, as a part of an error message; perhaps empty."
+    near = get_close_matches(name[:100], names, 1)
+    return f", did you mean {near[0]}=" if near else ""
 
 # %% ../../nbs/39_recipes.ipynb #f1144e4e
 def recipe(
@@ -265,6 +264,8 @@ def recipe(
         if value is not None and settings.get(name, value) != value:
             raise ValueError(f"--set {name}={short_repr(settings[name])} contradicts the option "
                              f"that gives {name}={short_repr(value)}.")
-    def part(config):
-        return {f.name: settings[f.name] for f in fields(config) if f.name in settings}
-    return replace(model, **part(model)), replace(training, **part(training)), vocab
+    return _changed(model, settings), _changed(training, settings), vocab
+
+def _changed(config, settings):
+    "A copy of a configuration with the settings that are its fields."
+    return replace(config, **{f.name: settings[f.name] for f in fields(config) if f.name in settings})
