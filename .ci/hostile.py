@@ -308,7 +308,7 @@ def check_stream(n, seed, work):
     kind, content = made_up_stream(rng, 10_000_000)
     (path := work/f'stream-{n}').write_bytes(content)
     out, err = work/f'out-{n}', work/f'err-{n}'
-    command = [sys.executable, '-W', 'ignore', '-m', 'annotated_transformer.inference.commands', 'translate', '--device', 'cpu']
+    command = [sys.executable, '-W', 'ignore', '-m', 'annotated_transformer.cli.main', 'translate', '--device', 'cpu']
     with path.open('rb') as stdin, out.open('wb') as stdout, err.open('wb') as stderr:
         process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
         seconds, peak, deadline, wrong = 0., 0., time.monotonic() + 120, ''

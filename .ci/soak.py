@@ -490,16 +490,16 @@ def commands(n, seed, work):
     import torch
     from hypothesis import strategies as st
 
-    from annotated_transformer.inference import commands as cli, metrics
-    from annotated_transformer.lab import benchmarks, engines, experiments
-    from annotated_transformer.train import command_line
-    load, pocket, parsed = cli.Translator.from_pretrained, cli.Translator.from_pretrained('pocket'), []
+    from annotated_transformer.cli import base, benchmarks as bench, evaluate, experiments, train, translate
+    from annotated_transformer.inference.translator import Translator
+    from annotated_transformer.lab import benchmarks, engines
+    load, pocket, parsed = Translator.from_pretrained, Translator.from_pretrained('pocket'), []
     def reached(*args, **kwargs): raise Reached
-    kept = command_line.parse_options
+    kept = base.parse_options
     def parse(*args): parsed.append(kept(*args)); return parsed[-1]
-    functions = {'at-train': cli.train, 'at-translate': cli.translate, 'at-evaluate': metrics.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': benchmarks.bench, 'at-bench-decoding': engines.bench_decoding}
+    functions = {'at-train': train.train, 'at-translate': translate.translate, 'at-evaluate': evaluate.evaluate, 'at-grid': experiments.grid, 'at-ablate': experiments.ablate, 'at-bench': bench.bench, 'at-bench-decoding': bench.bench_decoding}
     takes = {name: {option: p.annotation for option, p in signature(f).parameters.items()} for name, f in functions.items()}
-    where = [(cli, 'load_parts'), (metrics, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'comparison'), (engines, 'lengths_benchmark')]
+    where = [(train, 'load_parts'), (evaluate, 'evaluate_translator'), (experiments, 'quality_grid'), (experiments, 'load_corpus'), (engines, 'comparison'), (engines, 'lengths_benchmark')]
     word = st.one_of(st.sampled_from(VALUES), st.text(st.characters(exclude_characters='\0'), max_size=6).filter(lambda s: not s.startswith('--p'))) # --pdb waits at a prompt
     fitting = {int: ['1', '2', '7'], float: ['0.5', '1', '2'], str: [word for word in VALUES if word and not word.startswith('-')]}
     def check(name, options, words, well_meant, typed):
@@ -512,7 +512,7 @@ def commands(n, seed, work):
         function = functions[name]
         parsed.clear()
         with patch.object(sys, 'argv', [name, *arguments]), patch.object(sys, 'stdin', io.TextIOWrapper(io.BytesIO(typed))), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try: command_line.run_command(getattr(function, '__wrapped__', function)); status = 0
+            try: base.run_command(function); status = 0
             except SystemExit as e: status = e.code or 0
             except Reached: status = 0
         said, answer = (stream.buffer.getvalue().decode('utf-8') for stream in (err, out))
@@ -526,8 +526,8 @@ def commands(n, seed, work):
     with contextlib.ExitStack() as held:
         for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
         held.enter_context(patch.object(benchmarks, 'steps_benchmark', reached))
-        held.enter_context(patch.object(command_line, 'parse_options', parse))
-        held.enter_context(patch.object(cli.Translator, 'from_pretrained', lambda folder='pocket', device=None, engine='fast': pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
+        held.enter_context(patch.object(base, 'parse_options', parse))
+        held.enter_context(patch.object(Translator, 'from_pretrained', lambda folder='pocket', device=None, engine='fast': pocket if folder == 'pocket' and device in (None, 'cpu') else load(folder, device)))
         held.callback(torch.set_num_threads, 1) # at-bench takes a number of threads
         return drawn(n, seed, st.sampled_from([*functions]), st.lists(st.integers(0, 99), max_size=4), st.lists(word, max_size=6), st.booleans(), st.one_of(st.binary(max_size=20), st.just(b'Emma\n')))(check)
 

@@ -97,7 +97,8 @@ from annotated_transformer.lab.one_token import (
 from annotated_transformer.lab.interop import (
     config_of, from_harvard, from_marian, from_torch, to_marian, to_torch,
 )
-from .lab.experiments import ablate, over_seeds, quality_grid
+from .lab.experiments import over_seeds, quality_grid
+from .cli.experiments import ablate
 
 # %% ../nbs/99_all.ipynb #5708f055
 __all__ = sorted(name for name in globals() if not name.startswith("_"))

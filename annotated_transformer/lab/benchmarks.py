@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'speeds', 'harvard_batches', 'Setup', 'build_model',
            'trainer', 'contender', 'LibraryTransformer', 'library_contender', 'contenders', 'check_agreement',
-           'steps_benchmark', 'benchmarks', 'bench']
+           'steps_benchmark', 'benchmarks']
 
 # %% ../../nbs/92_benchmarks.ipynb #b0f4eb01
 import copy
@@ -28,8 +28,6 @@ from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
 from ..engine.fast import FAST, FastAttention, FastDropout, FastLayerNorm
 from ..engine.losses import CrossEntropyCompute
-from ..inference.commands import write_json
-from ..train.command_line import check_record, command_line, console_script
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
@@ -288,28 +286,3 @@ def benchmarks(
     tune_allocator()
     steps = steps_benchmark(config, work, repeats, device)
     return dict(hardware=hardware(device), data=work.data, size=size, steps=steps)
-
-# %% ../../nbs/92_benchmarks.ipynb #bf3c1582
-@console_script
-def bench(
-    size:str="small", # Model size: base, big, small or tiny
-    batches:int=5,    # Batches in each round
-    repeats:int=1,    # Rounds that count, after one that does not
-    threads:int=None, # Number of threads (default: torch's choice)
-    device:str="cpu", # cpu, cuda or mps
-    json:str=None,    # File for the record
-):
-    "Time one training update, from the plain core to the engine (5 minutes on 2 cores)."
-    command = command_line("at-bench", bench, dict(locals()))
-    import pandas as pd
-    if threads is not None:
-        check_number("threads", threads, 1, 4096, whole=True)
-        torch.set_num_threads(threads)
-    if json: check_record(json, "at-bench")
-    print(hardware(best_device(device)), flush=True)
-    record = dict(command=command) | benchmarks(size, batches, repeats, device)
-    rows = speeds(*record["steps"].values(), "core", "nn.Transformer")
-    print(pd.DataFrame(rows).to_string(index=False), flush=True)
-    if json:
-        write_json(json, record)
-        print(f"saved in {json}")

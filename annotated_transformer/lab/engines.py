@@ -6,7 +6,7 @@
 __all__ = ['SEARCHES', 'STEPS', 'OURS', 'THEIRS', 'load_decoder', 'harvard_greedy', 'harvard_beam', 'expand', 'sources',
            'in_batches', 'cut_at_end', 'our_greedy', 'our_beam', 'ctranslate2_decoder', 'slope', 'lengths_benchmark',
            'comparison', 'comparison_table', 'contender_names', 'contender', 'load_program', 'run_job', 'EngineProcess',
-           'engines_benchmark', 'search_table', 'latencies', 'bench_decoding']
+           'engines_benchmark', 'search_table', 'latencies']
 
 # %% ../../nbs/97_engines.ipynb #8351e218
 import math
@@ -34,13 +34,11 @@ from ..data.words import BOS, EOS, PAD
 from ..engine.int8 import races
 from ..engine.program import IncrementalDecoder
 from ..inference.beam import SearchOptions, beam_search
-from ..inference.commands import write_json
 from ..inference.decoding import greedy_search
 from ..inference.evaluation import score
 from ..inference.export import export_ctranslate2
 from ..inference.metrics import language_pair
 from ..inference.translator import Translator
-from ..train.command_line import check_record, command_line, console_script, say
 from ..train.hardware import hardware, tune_allocator
 from ..transformer import greedy_decode, padding_mask, subsequent_mask
 from .benchmarks import interleave, ratio
@@ -354,36 +352,3 @@ def latencies(processes, rows, repeats):
             p95 = round(ms[int(.95 * len(ms))], 2)
             table.append(dict(search=search, contender=name, median=round(median(ms), 2), p95=p95))
     return table
-
-# %% ../../nbs/97_engines.ipynb #5ad19e58
-@console_script
-def bench_decoding(
-    model:str="pocket",  # Model folder, or pocket: the model in this package
-    data:str="pocket",   # Corpus: pocket, multi30k, another name, or a path
-    sentences:int=1000,  # Number of test sentences
-    repeats:int=3,       # Rounds that count, after one that does not
-    what:str="greedy,beam,latency,lengths", # Comparisons, separated by commas
-    threads:int=1,       # Threads of each program
-    batch:int=32,        # Sentences per batch
-    shortlist:int=1024,  # Size of our shortlist
-    json:str=None,       # File for the record
-):
-    "Compare decoding speed with Harvard's loop and CTranslate2."
-    command = command_line("at-bench-decoding", bench_decoding, dict(locals()))
-    import pandas as pd
-    check_number("batch", batch, 1, whole=True)
-    check_number("threads", threads, 1, 4096, whole=True)
-    if json: check_record(json, "at-bench-decoding")
-    if not find_spec("ctranslate2"):
-        say("CTranslate2 is not installed and left out: run pip install '.[export]'")
-    record = dict(command=command) | engines_benchmark(
-        model, data, sentences, repeats, what.split(","), batch, threads, shortlist)
-    print(record["hardware"])
-    for name, table in record.items():
-        if table and isinstance(table, list):
-            print(f"\n{name}\n{pd.DataFrame(table).to_string(index=False)}")
-    for name, seconds in record.get("lengths", {}).items():
-        print(f"{name}: time grows with length to the power {slope(seconds):.2f}")
-    if json:
-        write_json(json, record)
-        print(f"saved in {json}")
