@@ -81,6 +81,7 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
 	cp -r nbs/live _site/
+	cp -r annotated_transformer/pocket_model _site/live/
 
 types: _vendor/done ## pyright on the core, the engine and the base modules
 	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p pyproject.toml --pythonpath $(BIN)/python

@@ -28,6 +28,7 @@ from annotated_transformer.transformer import record_attention, subsequent_mask
 from proof import with_fault
 
 LIVE = Path(__file__).resolve().parent.parent/'nbs'
+PACKAGE = LIVE.parent/'annotated_transformer'
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 500
 SITE = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
 PICTURES = Path(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -65,6 +66,12 @@ EDITED = '''async ([texts, change]) => {
 class Quiet(http.server.SimpleHTTPRequestHandler):
     extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, '.js': 'text/javascript'}
     def log_message(self, *args): pass
+
+    def translate_path(self, path):
+        "The site has a copy of the package's model; nbs/live has none."
+        place = Path(super().translate_path(path))
+        model = LIVE/'live'/'pocket_model'
+        return str(PACKAGE/'pocket_model'/place.name if place.parent == model else place)
 
 def serve(folder):
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder))

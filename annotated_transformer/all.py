@@ -44,6 +44,8 @@ from annotated_transformer.data.batching import (
     token_batches,
 )
 from .data.shards import ShardedBatches, StoredPairs, store_pairs, stream_ids
+
+# %% ../nbs/99_all.ipynb #ab31c07e
 from annotated_transformer.train.hardware import (
     autocast, best_device, environment_info, fast_bf16, hardware, tune_allocator,
 )
