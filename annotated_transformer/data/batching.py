@@ -85,19 +85,22 @@ def check_lengths(
     n = first + longest.index(size)
     raise ValueError(f"pair {n} has {size} tokens, more than max_tokens={max_tokens}.")
 
+# %% ../../nbs/30_batching.ipynb #ba7c0001
 def token_batches(
     lengths:Sequence[tuple[int, int]], # Source and target length of each pair, with specials
     max_tokens:int=4000,               # Budget of each side: rows × longest row
     seed:int|None=None,                # Seed of the shuffle; None: sorted by length
 )->list[list[int]]:                    # Indices of each batch; each pair is in one batch
     "Sort by length, fill batches up to the budget, shuffle the batches (§5.1)."
-    longest, rng = check_lengths(lengths, max_tokens), random.Random(seed)
+    longest = check_lengths(lengths, max_tokens)
+    rng = random.Random(seed)
     order = list(range(len(longest)))
     if seed is not None: rng.shuffle(order)  # ties stay shuffled: the sort is stable
     def key(i): # even lengths by increasing difference of source and target, odd ones by decreasing
         return longest[i], (lengths[i][0] - lengths[i][1]) * (-1) ** longest[i]
     order.sort(key=key)
-    batches, start = [], 0
+    batches = []
+    start = 0
     for end, i in enumerate(order):
         if (end + 1 - start) * longest[i] > max_tokens:  # pair i is the longest so far
             batches.append(order[start:end])
@@ -123,8 +126,12 @@ class TokenBatches:
         if seed is not None: check_number("seed", seed, whole=True)
         if not isinstance(pairs, Sequence):
             raise TypeError(f"pairs is a {type(pairs).__name__}, not a list.")
-        self.pairs, self.max_tokens, self.seed, self.pad = pairs, max_tokens, seed, pad
-        self.recut, self.lengths = recut, _lengths(pairs)
+        self.pairs = pairs
+        self.max_tokens = max_tokens
+        self.seed = seed
+        self.pad = pad
+        self.recut = recut
+        self.lengths = _lengths(pairs)
         self.ntokens = sum(t for _, t in self.lengths)
         check_lengths(self.lengths, max_tokens)
         if pairs: collate(pairs[:1], pad=pad)  # raises unless these are rows of ids

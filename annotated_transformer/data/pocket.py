@@ -40,19 +40,21 @@ def _words(text): return (*text[:-1].replace(",", " ,").split(), text[-1])
 def _parse(line, links):
     "Return the pair of a line; `links` holds the alignments that were parsed before."
     src, tgt, alignment, tags = line.split("\t")
-    if alignment not in links:
+    if alignment not in links: # the same tuple for equal alignments
         ends = [link.split("-") for link in alignment.split()]
         links[alignment] = tuple((int(i), int(j)) for i, j in ends)
     return PocketPair(src, tgt, _words(src), _words(tgt), links[alignment], tuple(tags.split(",")))
 
+# %% ../../nbs/26_pocket.ipynb #90c4e701
 @cache
 def read_pocket(
 )->dict[str, tuple]: # Split -> its pairs
     "Read the data file once, after a check of its hash."
     file = files("annotated_transformer")/"data"/"pocket.xz"
-    data, links = file.read_bytes(), {}
+    data = file.read_bytes()
     if hashlib.sha256(data).hexdigest() != POCKET_SHA256:
         raise ValueError(f"{file} is damaged: its sha256 does not match.")
+    links = {}
     lines = iter(lzma.decompress(data).decode().splitlines())
     return {split: tuple(_parse(line, links) for line in islice(lines, n))
             for split, n in POCKET_SIZES.items()}

@@ -25,6 +25,7 @@ def sentence_pipeline(lang):
     pipeline.add_pipe("sentencizer")
     return pipeline
 
+# %% ../../nbs/25_sentences.ipynb #5e47e001
 def split_text(
     text:str,       # Normalized text
     lang:str="xx",  # Language code of spaCy, such as "de"; "xx": any language
@@ -32,8 +33,8 @@ def split_text(
     "Split a text into sentences."
     text = re.sub(r"([。！？｡]+[”’」』）]*)(?=[\w「『（“])", r"\1 ", text)
     if not _BORDER.search(text): return [text]
-    known = re.sub(r"\S{200,}", lambda run: "x" * (len(run[0]) - 1) + run[0][-1], text)
+    short_words = re.sub(r"\S{200,}", lambda run: "x" * (len(run[0]) - 1) + run[0][-1], text)
     if len(sentence_pipeline(lang).vocab.strings) > MAX_STRINGS: sentence_pipeline.cache_clear()
-    starts = [sentence.start_char for sentence in sentence_pipeline(lang)(known).sents]
+    starts = [sentence.start_char for sentence in sentence_pipeline(lang)(short_words).sents]
     begins = [i for i in starts[1:] if (m := _START.match(text, i)) and not m[1].islower()]
     return [text[a:b].strip() for a, b in pairwise([0, *begins, len(text)])]
