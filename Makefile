@@ -1,10 +1,11 @@
-# Two commands matter: `make translate` and `make test`. Each sets up .venv by itself.
+# Four commands matter: `make translate`; to change something `make dev` and `make check NB=15_fast`; before a commit `make test`.
+# Each sets up .venv by itself.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate test types coverage slow newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
+.PHONY: translate dev check test nbdev-test types coverage slow newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -18,7 +19,12 @@ $(BIN)/python:
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(PIP) --no-build-isolation -e .[dev,family]
+	$(PIP) --no-build-isolation -e .[dev]
+	@touch $@
+
+# what the tests compare the package with
+.venv/installed-test: .venv/installed-dev
+	$(PIP) --no-build-isolation -e .[dev,compare,family]
 	@touch $@
 
 locked: .venv/locked ## before all others: every package but torch by its hash
@@ -36,14 +42,24 @@ hashes: | $(BIN)/python ## .ci/requirements.txt anew, from settings.ini and cons
 translate: .venv/installed ## train on the embedded corpus, score, save
 	$(BIN)/at-train --data pocket --out runs/pocket --overwrite
 
-test: .venv/installed-dev ## every check and every notebook's tests
+dev: .venv/installed-dev ## set up .venv to change a page: JupyterLab, nbdev, pre-commit, ruff, without the packages of comparisons
+	@echo "Ready: source .venv/bin/activate, jupyter lab nbs, make check NB=15_fast"
+
+check: .venv/installed-dev ## clean, export and check one page, on the package and on the notebook: make check NB=15_fast (or fast, or engine.fast)
+	@test -n "$(NB)" || { echo "Name a page: make check NB=15_fast"; exit 1; }
+	$(BIN)/python .ci/page.py $(NB)
+
+test: .venv/installed-test ## every check and every notebook's tests
 	$(BIN)/python .ci/check.py
 
-coverage: .venv/installed-dev ## the notebooks' tests run on the package itself; the lines and branches they reach
+coverage: .venv/installed-test ## the notebooks' tests run on the package itself; the lines and branches they reach
 	$(BIN)/python .ci/cover.py
 
-slow: .venv/installed-dev ## the tests that are too long for `make test`, marked `#| slow`
-	RUN_LONG=1 $(BIN)/nbdev_test --flags slow --n_workers 2 --timing --do_print
+slow: .venv/installed-test ## the tests that are too long for `make test`, marked `#| slow`
+	RUN_LONG=1 OMP_NUM_THREADS=1 $(BIN)/python .ci/proof.py --slow --workers 2
+
+nbdev-test: .venv/installed-test ## every notebook's tests on the notebook's own cells, as nbdev runs them; `make test` runs them on the package
+	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing --do_print
 
 newest: ## the README's commands beside the newest version of everything but torch, in an environment of its own
 	rm -rf build/newest && $(PYTHON) -m venv build/newest
@@ -60,11 +76,11 @@ nbdev3: ## the newest nbdev, in an environment of its own: clean and export chan
 	build/nbdev3/bin/python -m pip install --quiet --disable-pip-version-check . 'nbdev>=3' hypothesis vl-convert-python
 	PYTHONPATH=$(CURDIR) build/nbdev3/bin/python .ci/nbdev3.py
 
-mutants: .venv/installed-dev ## do the tests notice one changed place of a module? 100 places of each, some hours
+mutants: .venv/installed-test ## do the tests notice one changed place of a module? 100 places of each, some hours
 	$(PIP) --no-build-isolation -e .[mutation]
 	$(BIN)/python .ci/mutants.py --sample 100
 
-.venv/installed-docs: .venv/installed-dev
+.venv/installed-docs: .venv/installed-test
 	$(PIP) --no-build-isolation -e .[docs]
 	@touch $@
 
@@ -94,13 +110,13 @@ test-site: site ## every page in a browser (Chromium) that reaches nothing but t
 	$(BIN)/python .ci/site.py _site
 	$(BIN)/python .ci/live.py 500 _site
 
-abuse: .venv/installed-dev ## tables of hostile input on the pages, and a part of the random series of .ci/hostile.py
+abuse: .venv/installed-test ## tables of hostile input on the pages, and a part of the random series of .ci/hostile.py
 	$(BIN)/python -W ignore .ci/abuse.py
 
-soak: .venv/installed-dev ## the long forms of the endurance checks, some hours; a part alone: .venv/bin/python .ci/soak.py --help
+soak: .venv/installed-test ## the long forms of the endurance checks, some hours; a part alone: .venv/bin/python .ci/soak.py --help
 	$(BIN)/python .ci/soak.py all
 
-notebooks: .venv/installed-dev ## run every notebook with a fresh kernel; nothing may change
+notebooks: .venv/installed-test ## run every notebook with a fresh kernel; nothing may change
 	@test -n "$$MULTI30K" || { echo "Set MULTI30K to the absolute path of the Multi30k files: the stored outputs were made with them."; exit 1; }
 	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace [0-9]*.ipynb index.ipynb
 	$(BIN)/nbdev_clean

@@ -71,14 +71,31 @@ def structure(): # figures and limits stand in .ci/structure.py
 
 def locked(): return run(sys.executable, '.ci/hashes.py')[1].strip()
 
+def order(): return run(sys.executable, '.ci/order.py')[1].strip()
+
+def runner(): # the tests of the runner itself
+    code, out = run(sys.executable, '.ci/test_proof.py')
+    return out.strip() if code else ''
+
+# Every page is run once, on the package: what is tested is what users import, and coverage measures the same run. nbdev_test runs the cells of the
+# notebook; it would double the time, and what it finds beyond this is a name used above its export, for which `order` looks, so it runs on a few pages
+# here, by `make check` on the page that is changed, and by `make nbdev-test` on all each night.
+NOTEBOOKS = ('01_transformer', '02_config', '12_normalization', '20_losses', '28_multi30k', '42_decoding')
+
+def nbdev():
+    code, out = 0, ''
+    for page in NOTEBOOKS:
+        failed, text = run(BIN/'nbdev_test', '--path', f'{NBS}/{page}.ipynb', OMP_NUM_THREADS='1')
+        code, out = code or failed, out + (text if failed else '')
+    return out.strip() if code else ''
+
 def test(): # the notebooks share the cores, so each computes on one
-    code, out = run(BIN/'nbdev_test', '--n_workers', os.environ.get('WORKERS', '2'), '--timing', '--do_print', OMP_NUM_THREADS='1')
-    print(out, flush=True)
-    return 'tests failed, see above' if code else ''
+    command = [sys.executable, '.ci/proof.py', '--workers', os.environ.get('WORKERS', '2')]
+    return 'tests failed, see above' if subprocess.run(command, cwd=ROOT, env=os.environ | dict(OMP_NUM_THREADS='1')).returncode else ''
 
 def main():
     failed = 0
-    for check in (checks := (clean, exported, readme, importable, harmless, style, structure, locked, test)):
+    for check in (checks := (clean, exported, readme, importable, harmless, style, structure, locked, order, runner, nbdev, test)):
         problem = check()
         failed += bool(problem)
         print(f"{check.__name__:12} {problem or 'ok'}", flush=True)

@@ -18,7 +18,7 @@ def main():
     notebooks = [path for path in sorted((ROOT/'nbs').glob('*.ipynb'), reverse=True) if not path.name.startswith('91_')]
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp)/'found.json'
-        command = [sys.executable, '-m', *SLIPCOVER, out, ROOT/'.ci/proof.py', *notebooks, '--workers', os.environ.get('WORKERS', '2')]
+        command = [sys.executable, '-m', *SLIPCOVER, out, ROOT/'.ci/proof.py', *notebooks, '--slow', '--workers', os.environ.get('WORKERS', '2')]
         failed = subprocess.run([str(word) for word in command], cwd=ROOT, env=os.environ | dict(OMP_NUM_THREADS='1')).returncode # the notebooks share the cores
         found = json.loads(out.read_text())
     modules = {'.'.join(Path(name).relative_to('annotated_transformer').with_suffix('').parts): part(file['summary']) for name, file in sorted(found['files'].items())}

