@@ -42,8 +42,9 @@ hashes: | $(BIN)/python ## .ci/requirements.txt anew, from settings.ini and cons
 translate: .venv/installed ## train on the embedded corpus, score, save
 	$(BIN)/at-train --data pocket --out runs/pocket --overwrite
 
-dev: .venv/installed-dev ## set up .venv to change a page: JupyterLab, nbdev, pre-commit, ruff, without the packages of comparisons
-	@echo "Ready: source .venv/bin/activate, jupyter lab nbs, make check NB=15_fast"
+dev: ## set up .venv to change a page: JupyterLab, nbdev, pre-commit, ruff, without the packages of comparisons
+	@start=$$(date +%s); $(MAKE) --no-print-directory .venv/installed-dev && \
+	echo "Ready after $$(($$(date +%s) - start)) s: source .venv/bin/activate, jupyter lab nbs, make check NB=15_fast"
 
 check: .venv/installed-dev ## clean, export and check one page, on the package and on the notebook: make check NB=15_fast (or fast, or engine.fast)
 	@test -n "$(NB)" || { echo "Name a page: make check NB=15_fast"; exit 1; }

@@ -25,8 +25,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import Tensor
 
 from annotated_transformer.checks import short_repr
-from annotated_transformer.data.pairs import read_pairs
 from annotated_transformer.data.normalize import clean_text
+from annotated_transformer.data.pairs import read_pairs
 from annotated_transformer.data.words import SPECIALS, UNK
 from annotated_transformer.files import file_hash, write_manifest
 from annotated_transformer.train.checkpoints import checkpoints, load_checkpoint, save_checkpoint

@@ -401,7 +401,7 @@ def main(argv=None):
     if not paths and args.module: paths = notebooks_of(args.module, args.nbs, args.package)
     paths = paths or sorted(Path(args.nbs).glob('*.ipynb'))
     if not paths: raise SystemExit(f'There are no notebooks in {args.nbs}.')
-    import_common()
+    if len(paths) > 1: import_common()
     failed = 0
     try:
         for result in check_in_processes(*paths, package=args.package, limit=args.limit, workers=args.workers, slow=args.slow, skip_absent=args.skip_absent):
