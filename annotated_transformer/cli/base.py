@@ -9,6 +9,7 @@ __all__ = ['USER_ERRORS', 'DISK_ERRORS', 'one_line', 'bounded', 'open_streams', 
 
 # %% ../../nbs/71_cli_base.ipynb #133c064a
 import errno
+import io
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -27,7 +29,7 @@ from fastcore import script
 from ..checks import short_repr
 from ..inference.translator import Translator
 from ..train.distributed import int_of
-from ..train.run import STOP_SIGNALS, USUAL_HANDLERS, Stopped
+from ..train.run import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
 
 # %% ../../nbs/71_cli_base.ipynb #5b9c199f
 def one_line(text)->str:
@@ -44,12 +46,17 @@ def open_streams()->None:
     for number in range(3): # in this order: the system takes the lowest free number
         try: os.fstat(number)
         except OSError: os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name)
-        if stream is None: setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
-        elif mode == "w" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    if sys.stdin is None: sys.stdin = open(os.devnull, encoding="utf-8")
+    sys.stdout = _escaping(sys.stdout)
+    sys.stderr = _escaping(sys.stderr)
 
+def _escaping(stream):
+    "An output stream that writes characters which it cannot encode as escapes."
+    if stream is None: return open(os.devnull, "w", encoding="utf-8")
+    if isinstance(stream, io.TextIOWrapper): stream.reconfigure(errors="backslashreplace")
+    return stream
+
+# %% ../../nbs/71_cli_base.ipynb #917d3f4e
 def discard_output(stream)->None:
     "Redirect a broken stream to the null device: Python flushes the rest of its buffer at the end."
     with suppress(OSError, ValueError):
@@ -61,45 +68,50 @@ def say(text)->None:
     except (OSError, ValueError): discard_output(sys.stderr)
 
 # %% ../../nbs/71_cli_base.ipynb #0a491e97
-USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError,
-               MemoryError) # Errors that a user can cause
-DISK_ERRORS = errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", None)
-
 @contextmanager
 def stoppable()->Iterator[None]:
     "Raise `Stopped` on a stop signal inside the block, unless it has a handler already."
-    def stop(number, frame):
-        stop.heard = True # read by `stop_signals`, in case an import swallows the exception
-        raise Stopped([number], False)
-    def send_again(lost):
-        "Python ignores an exception in a destructor or callback: send the signal once more."
-        if not isinstance(lost.exc_value, Stopped): return hook(lost)
-        threading.Timer(.1, os.kill, (os.getpid(), lost.exc_value.signal)).start()
-    mine = [n for n in STOP_SIGNALS if signal.getsignal(n) in USUAL_HANDLERS]
-    main = threading.current_thread() is threading.main_thread()
-    if not main or int_of("WORLD_SIZE", 1) > 1: mine = []
-    usual = {number: signal.signal(number, stop) for number in mine}
-    hook, sys.unraisablehook = sys.unraisablehook, send_again
+    earlier = {number: signal.signal(number, StopHandler()) for number in _free_signals()}
+    hook = sys.unraisablehook
+    sys.unraisablehook = partial(_send_again, hook)
     try: yield
     finally:
         sys.unraisablehook = hook
-        for number, handler in usual.items(): signal.signal(number, handler)
+        for number, handler in earlier.items(): signal.signal(number, handler)
+
+def _free_signals():
+    "Stop signals without a handler; none in a thread, nor under torchrun."
+    main = threading.current_thread() is threading.main_thread()
+    if not main or int_of("WORLD_SIZE", 1) > 1: return []
+    return [number for number in STOP_SIGNALS if signal.getsignal(number) in USUAL_HANDLERS]
+
+def _send_again(hook, lost):
+    "Python ignores an exception in a destructor or callback: send the signal once more."
+    if not isinstance(lost.exc_value, Stopped): return hook(lost)
+    threading.Timer(.1, os.kill, (os.getpid(), lost.exc_value.signal)).start()
 
 # %% ../../nbs/71_cli_base.ipynb #21fd3b3e
+# Errors that a user can cause
+USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError,
+               MemoryError)
+DISK_ERRORS = "ENOSPC EDQUOT EFBIG EIO".split() # Of a write
+
 def report_error(error:BaseException, interrupted:str)->int|None: # Exit status; None: a bug
     "Print a message about an exception; `interrupted` is that of a stop signal."
     if isinstance(error, SystemExit): return error.code
     if isinstance(error, BrokenPipeError): return 141
     if isinstance(error, KeyboardInterrupt):
         say(interrupted)
-        return 128 + getattr(error, "signal", signal.SIGINT)
-    if isinstance(error, OSError) and error.errno in DISK_ERRORS and error.filename is None:
-        say(f"error: the output cannot be written ({error.strerror})")
-        return 1
+        return 128 + (error.signal if isinstance(error, Stopped) else signal.SIGINT)
+    if isinstance(error, OSError) and error.filename is None:
+        if errno.errorcode.get(error.errno) in DISK_ERRORS:
+            say(f"error: the output cannot be written ({error.strerror})")
+            return 1
     if not isinstance(error, USER_ERRORS): return None
     say(f"error: {str(error) or type(error).__name__}")
     return 2
 
+# %% ../../nbs/71_cli_base.ipynb #20a5d575
 @contextmanager
 def reported_errors(interrupted:Callable=lambda: "interrupted")->Iterator[None]:
     "Print exceptions and warnings as one line, and exit with the status of the table."
@@ -141,6 +153,7 @@ def _spelled_as_declared(parser, words):
             words[i] = options.get(name.replace("-", "_"), name) + equals + value
     return words
 
+# %% ../../nbs/71_cli_base.ipynb #84b3bd25
 def run_command(
     function:Callable,   # The command; its signature declares the options
     args:list|None=None, # Command line; None: the arguments of the process
@@ -163,6 +176,7 @@ def user_path(option, value):
     try: return str(Path(value).expanduser())
     except RuntimeError: raise ValueError(f"{given}: no home folder is known for ~.") from None
 
+# %% ../../nbs/71_cli_base.ipynb #1e4f3a41
 def load_models(
     names,              # A folder, several with commas between, or pocket
     device:str|None=None, # Device; None: the fastest
@@ -175,8 +189,8 @@ def load_models(
     folders = [names]
     if not Path(names).exists(): folders = [name.strip() for name in os.fspath(names).split(",")]
     if not all(folders): raise ValueError(f"model={short_repr(names)} has an empty name.")
-    return [Translator.from_pretrained(user_path("model", name), device, engine)
-            for name in folders]
+    folders = [user_path("model", folder) for folder in folders]
+    return [Translator.from_pretrained(folder, device, engine) for folder in folders]
 
 # %% ../../nbs/71_cli_base.ipynb #6e56dcd8
 def hide_progress_bars()->None:
@@ -205,13 +219,15 @@ def check_record(path, command:str, option:str="json")->Path: # The path that th
     try: # os.access is not reliable
         (open(path, "r+b") if path.exists() else TemporaryFile(dir=path.parent)).close()
     except OSError: raise PermissionError(f"{given} cannot be saved.") from None
-    if not path.exists(): return path
-    try:
-        words = json.loads(path.read_text(encoding="utf-8"))["command"].split()
-        known = words[:1] == [command]
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): known = False
-    if not known: raise FileExistsError(f"{given} holds something else than a record of {command}.")
+    if path.exists() and not _is_record(path, command):
+        raise FileExistsError(f"{given} holds something else than a record of {command}.")
     return path
+
+def _is_record(path, command):
+    "Whether a file is JSON with a command line of this command."
+    try: words = json.loads(path.read_text(encoding="utf-8"))["command"].split()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): return False
+    return words[:1] == [command]
 
 # %% ../../nbs/71_cli_base.ipynb #31ed5c24
 def check_ranking(beam_size:int, **given:bool)->None:

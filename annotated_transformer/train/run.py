@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LEFTOVERS', 'DATA_NAMES', 'STOP_SIGNALS', 'USUAL_HANDLERS', 'RunOptions', 'has_checkpoint', 'lock_folder',
            'run_folder', 'folder_number', 'data_settings', 'check_settings', 'EpochProgress', 'run_state',
-           'check_epoch', 'Run', 'Stopped', 'stop_signals']
+           'check_epoch', 'Run', 'Stopped', 'StopHandler', 'stop_signals']
 
 # %% ../../nbs/36_run.ipynb #f32d4981
 import csv
@@ -376,12 +376,21 @@ class Stopped(KeyboardInterrupt):
         if kept: end = "resume=True goes on at the next update."
         super().__init__(f"stopped by {signal.Signals(self.signal).name}: {end}")
 
+class StopHandler:
+    "A signal handler that raises `Stopped`, and remembers it: an import may lose the exception."
+    def __init__(self): self.received = False
+
+    def __call__(self, number, frame):
+        self.received = True
+        raise Stopped([number], False)
+
 @contextmanager
 def stop_signals()->Iterator[list]: # Signals received so far
     "Collect the first stop signal; the second has its usual effect."
     handlers = {}
-    # an exception raised while a library was imported may have been lost there
-    received = [n for n in STOP_SIGNALS if getattr(signal.getsignal(n), "heard", False)]
+    present = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    received = [number for number, handler in present.items()
+                if isinstance(handler, StopHandler) and handler.received]
     def restore():
         for number, handler in handlers.items(): signal.signal(number, handler)
     def note(number, frame):
