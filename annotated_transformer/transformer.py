@@ -51,9 +51,10 @@ def attention(
     dropped = weights if dropout is None else dropout(weights)
     return dropped @ value, weights
 
-# %% ../nbs/01_transformer.ipynb #a34d3841
+# %% ../nbs/01_transformer.ipynb #daddeace
 recorders = ContextVar("recorders", default={}) # Attention module -> function of its weights
 
+# %% ../nbs/01_transformer.ipynb #a34d3841
 class MultiHeadedAttention(nn.Module):
     "Multi-head attention (§3.2.2)."
     cacheable = True # One step over new positions gives the same result: see page 16
@@ -77,13 +78,9 @@ class MultiHeadedAttention(nn.Module):
         self.W_o = nn.Linear(h * self.d_v, d_model, bias)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self,
-        query:Tensor,          # `(B, T, D)`
-        key:Tensor,            # `(B, S, D)`
-        value:Tensor,          # `(B, S, D)`
-        mask:Tensor|None=None, # `(B, 1, S)` or `(B, T, S)`
-    )->Tensor:                 # `(B, T, D)`
+    def forward(self, query, key, value, mask=None): # `(B, T, D)`
         "Project, attend in every head, concatenate, project."
+        # query (B, T, D); key, value (B, S, D); mask (B, 1, S) or (B, T, S)
         # q (B, h, T, K), k (B, h, S, K), v (B, h, S, d_v)
         q, k, v = self.heads(self.W_q(query), self.W_k(key), self.W_v(value))
         x = self.attend(q, k, v, mask)                                         # (B, h, T, d_v)
@@ -112,10 +109,8 @@ class MultiHeadedAttention(nn.Module):
 last_maps = WeakKeyDictionary() # Model -> maps of its last recording
 
 @contextmanager
-def record_attention(
-    model:nn.Module, # Contains `MultiHeadedAttention` modules
-)->Iterator[dict[str, Tensor]]: # Name of the module -> weights `(B, h, T, S)` of its last call
-    "Record the attention weights inside the block, before dropout."
+def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
+    "Record weights `(B, h, T, S)` before dropout: name of the module -> those of its last call."
     modules = {m: name for name, m in model.named_modules() if isinstance(m, MultiHeadedAttention)}
     if not modules: raise ValueError(f"{type(model).__name__} contains no MultiHeadedAttention")
     maps = last_maps[model] = {}
@@ -125,62 +120,41 @@ def record_attention(
     finally: recorders.reset(old)
 
 # %% ../nbs/01_transformer.ipynb #644de676
-def padding_mask(
-    tokens:Tensor, # Token ids `(B, S)`
-    pad:int=2,     # Id of `<blank>`
-)->Tensor:         # `(B, 1, S)`, True at real tokens
-    "Return the mask that hides padding."
+def padding_mask(tokens:Tensor, pad:int=2)->Tensor: # `(B, 1, S)`, True at real tokens
+    "Return the mask that hides padding, the id `pad`, in token ids `(B, S)`."
     return (tokens != pad).unsqueeze(-2)
 
-def subsequent_mask(
-    size:int,    # Number of positions T
-    device=None, # Device of the mask
-)->Tensor:       # `(1, T, T)`, True on and below the diagonal
+def subsequent_mask(size:int, device=None)->Tensor: # `(1, T, T)`, True up to the diagonal
     "Return the causal mask of size T (§3.2.3)."
     return torch.ones(1, size, size, dtype=torch.bool, device=device).tril()
 
-def target_mask(
-    tgt:Tensor, # Decoder input ids `(B, T)`
-    pad:int=2,  # Id of `<blank>`
-)->Tensor:      # `(B, T, T)`
-    "Return the decoder's mask: no padding and no later position."
+def target_mask(tgt:Tensor, pad:int=2)->Tensor: # `(B, T, T)`
+    "Return the decoder's mask for ids `(B, T)`: no padding and no later position."
     return padding_mask(tgt, pad) & subsequent_mask(tgt.size(-1), tgt.device)
 
 # %% ../nbs/01_transformer.ipynb #c9541c70
 class PositionwiseFeedForward(nn.Module):
     "Position-wise feed-forward network (§3.3, equation 2)."
-    def __init__(self,
-        d_model:int,       # Width D
-        d_ff:int,          # Inner width F
-        dropout:float=0.1, # Dropout on the inner activations
-        bias:bool=True,    # Biases in both layers
-    ):
+    def __init__(self, d_model:int, d_ff:int, dropout:float=0.1, bias:bool=True):
         super().__init__()
         self.w_1 = nn.Linear(d_model, d_ff, bias)
         self.w_2 = nn.Linear(d_ff, d_model, bias)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self,
-        x:Tensor, # `(B, T, D)`
-    )->Tensor:    # `(B, T, D)`
+    def forward(self, x:Tensor)->Tensor: # `(B, T, D)`
         "max(0, xW₁ + b₁)W₂ + b₂."
         return self.w_2(self.dropout(self.w_1(x).relu()))
 
 # %% ../nbs/01_transformer.ipynb #e9acbf59
 class LayerNorm(nn.Module):
     "Layer normalization (§3.1)."
-    def __init__(self,
-        features:int,   # Width D
-        eps:float=1e-6, # Added to the variance
-    ):
+    def __init__(self, features:int, eps:float=1e-6):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(features))
         self.bias = nn.Parameter(torch.zeros(features))
         self.eps = eps
 
-    def forward(self,
-        x:Tensor, # `(..., D)`
-    )->Tensor:    # `(..., D)`
+    def forward(self, x:Tensor)->Tensor: # `(..., D)`
         "Normalize each vector to mean 0 and variance 1, then scale and shift."
         mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
         return self.weight * (x - mean) / torch.sqrt(var + self.eps) + self.bias
@@ -189,18 +163,13 @@ class LayerNorm(nn.Module):
 class SublayerConnection(nn.Module):
     "Residual connection with layer normalization and dropout (§3.1, §5.4)."
     cacheable = True
-    def __init__(self,
-        size:int,             # Width D
-        dropout:float,        # Dropout on the output of the sub-layer
-        norm_first:bool=True, # Pre-norm (True) or post-norm (False)
-    ):
+    def __init__(self, size:int, dropout:float, norm_first:bool=True):
         super().__init__()
-        self.norm, self.dropout, self.norm_first = LayerNorm(size), nn.Dropout(dropout), norm_first
+        self.norm = LayerNorm(size)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
 
-    def forward(self,
-        x:Tensor,          # `(B, T, D)`
-        sublayer:Callable, # Maps `(B, T, D)` to `(B, T, D)`
-    )->Tensor:             # `(B, T, D)`
+    def forward(self, x:Tensor, sublayer:Callable)->Tensor: # `(B, T, D)`
         "x + dropout(sublayer(norm(x))), or norm(x + dropout(sublayer(x)))."
         if self.norm_first: return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))
@@ -208,101 +177,75 @@ class SublayerConnection(nn.Module):
 # %% ../nbs/01_transformer.ipynb #c0dae0b4
 class Embeddings(nn.Module):
     "Token embeddings, multiplied by √D (§3.4)."
-    def __init__(self,
-        d_model:int, # Width D
-        vocab:int,   # Number of tokens V
-    ):
+    def __init__(self, d_model:int, vocab:int):
         super().__init__()
-        self.lut, self.d_model = nn.Embedding(vocab, d_model), d_model
+        self.d_model = d_model
+        self.lut = nn.Embedding(vocab, d_model)
         nn.init.normal_(self.lut.weight, std=d_model ** -0.5)
 
-    def forward(self,
-        x:Tensor, # Token ids `(B, T)`
-    )->Tensor:    # `(B, T, D)`
-        "Look up and scale."
+    def forward(self, x:Tensor)->Tensor: # `(B, T, D)`
+        "Look up token ids `(B, T)` and scale."
         return self.lut(x) * math.sqrt(self.d_model)
 
 class Generator(nn.Module):
     "Output projection and log-softmax (§3.4)."
-    def __init__(self,
-        d_model:int,    # Width D
-        vocab:int,      # Number of tokens V
-        bias:bool=True, # One bias per token
-    ):
+    def __init__(self, d_model:int, vocab:int, bias:bool=True):
         super().__init__()
         self.proj = nn.Linear(d_model, vocab, bias)
 
-    def logits(self,
-        x:Tensor, # `(..., D)`
-    )->Tensor:    # `(..., V)`
-        "Return the logits."
+    def logits(self, x:Tensor)->Tensor: # `(..., V)`
+        "Return the logits of hidden states `(..., D)`."
         return self.proj(x)
 
-    def forward(self,
-        x:Tensor, # `(..., D)`
-    )->Tensor:    # Log-probabilities `(..., V)`, float32 or wider
-        "Return the log-probabilities."
+    def forward(self, x:Tensor)->Tensor: # `(..., V)`, float32 or wider
+        "Return the log-probabilities of hidden states `(..., D)`."
         scores = self.logits(x)
         return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
 
 # %% ../nbs/01_transformer.ipynb #f138023a
-def sinusoids(
-    length:int,  # Number of positions T
-    d_model:int, # Width D
-)->Tensor:       # `(T, D)`, float32
+def sinusoids(length:int, d_model:int)->Tensor: # `(T, D)`, float32
     "Return sines in the even columns and cosines in the odd ones (§3.5)."
     position = torch.arange(length, dtype=torch.float64)[:, None]
     angle = position / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[:, :d_model].float()
 
+# %% ../nbs/01_transformer.ipynb #ca22e594
 class PositionalEncoding(nn.Module):
     "Add the sinusoids, then apply dropout (§3.5, §5.4)."
     additive = True                  # The same vectors are added to all inputs
     attention = MultiHeadedAttention # Class of the self-attention
-    max_len = math.inf               # Number of positions that it accepts
-    def __init__(self,
-        d_model:int,      # Width D
-        dropout:float,    # Dropout on the sum
-        max_len:int=5000, # Rows of the table at the start; it grows when needed
-    ):
+    max_len = math.inf               # Number of positions that it accepts: the table grows
+    def __init__(self, d_model:int, dropout:float, max_len:int=5000):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("pe", sinusoids(max_len, d_model)[None], persistent=False)
 
-    def forward(self,
-        x:Tensor, # Embeddings `(B, T, D)`
-    )->Tensor:    # `(B, T, D)`
+    def forward(self, x:Tensor)->Tensor: # `(B, T, D)`
         "Add T rows of the table."
         if x.size(1) > self.pe.size(1):
             self.pe = sinusoids(2 * x.size(1), x.size(2))[None].to(self.pe)
         return self.dropout(x + self.pe[:, :x.size(1)])
 
+# %% ../nbs/01_transformer.ipynb #8c9d192b
 class LearnedPositions(nn.Module):
     "Add one learned vector per position, then apply dropout (§3.5, Table 3 row E)."
     additive = True
     attention = MultiHeadedAttention
-    def __init__(self,
-        d_model:int,      # Width D
-        dropout:float,    # Dropout on the sum
-        max_len:int=1024, # Number of positions
-    ):
+    def __init__(self, d_model:int, dropout:float, max_len:int=1024):
         super().__init__()
         self.dropout = nn.Dropout(dropout)
-        self.embed, self.max_len = Embeddings(d_model, max_len), max_len
+        self.max_len = max_len
+        self.embed = Embeddings(d_model, max_len)
 
-    def forward(self,
-        x:Tensor, # Embeddings `(B, T, D)`, T up to `max_len`
-    )->Tensor:    # `(B, T, D)`
+    def forward(self, x:Tensor)->Tensor: # `(B, T, D)`, T up to `max_len`
         "Add the vectors of T positions."
         return self.dropout(x + self.embed(torch.arange(x.size(1), device=x.device)))
 
 # %% ../nbs/01_transformer.ipynb #37ebc225
 POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Schemes by name
 
-def position_scheme(
-    name:str, # Key of `POSITIONS`
-)->tuple[type, type]: # Class of the position module, class of the self-attention
-    "Look up a position scheme by its name."
+def position_scheme(name:str)->tuple[type, type]: # Position module, self-attention
+    "Look up the two classes of a position scheme by its name, a key of `POSITIONS`."
     if name not in POSITIONS:
         raise ValueError(f"positions={name!r:.40} is unknown: choose from {', '.join(POSITIONS)}, "
                          "or import annotated_transformer.positions, which has others")
@@ -310,13 +253,11 @@ def position_scheme(
     return scheme, getattr(scheme, "attention", MultiHeadedAttention)
 
 # %% ../nbs/01_transformer.ipynb #4b8cf065
-def clones(
-    module:nn.Module, # Module to copy
-    N:int,            # Number of copies
-)->nn.ModuleList:     # N modules that share no parameters
+def clones(module:nn.Module, N:int)->nn.ModuleList: # They share no parameters
     "Return N deep copies of a module."
     return nn.ModuleList(copy.deepcopy(module) for _ in range(N))
 
+# %% ../nbs/01_transformer.ipynb #8658efb8
 class EncoderLayer(nn.Module):
     "Self-attention and feed-forward network (§3.1)."
     def __init__(self,
@@ -327,18 +268,17 @@ class EncoderLayer(nn.Module):
         norm_first:bool=True,   # Pre-norm or post-norm
     ):
         super().__init__()
-        self.self_attn, self.feed_forward = self_attn, feed_forward
+        self.self_attn = self_attn
+        self.feed_forward = feed_forward
         self.sublayer = clones(SublayerConnection(size, dropout, norm_first), 2)
         self.size, self.norm_first = size, norm_first
 
-    def forward(self,
-        x:Tensor,              # `(B, S, D)`
-        mask:Tensor|None=None, # Source mask `(B, 1, S)`
-    )->Tensor:                 # `(B, S, D)`
+    def forward(self, x:Tensor, mask:Tensor|None=None)->Tensor: # `(B, S, D)`
         "Apply both sub-layers."
         x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, mask))
         return self.sublayer[1](x, self.feed_forward)
 
+# %% ../nbs/01_transformer.ipynb #5a0c2bd4
 class DecoderLayer(nn.Module):
     "Masked self-attention, cross-attention and feed-forward network (§3.1)."
     cacheable = True
@@ -352,16 +292,13 @@ class DecoderLayer(nn.Module):
     ):
         super().__init__()
         if self_attn is src_attn: raise ValueError("self_attn and src_attn are the same module")
-        self.self_attn, self.src_attn, self.feed_forward = self_attn, src_attn, feed_forward
+        self.self_attn = self_attn
+        self.src_attn = src_attn
+        self.feed_forward = feed_forward
         self.sublayer = clones(SublayerConnection(size, dropout, norm_first), 3)
         self.size, self.norm_first = size, norm_first
 
-    def forward(self,
-        x:Tensor,                  # `(B, T, D)`
-        memory:Tensor,             # Encoder output `(B, S, D)`
-        src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
-        tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
-    )->Tensor:                     # `(B, T, D)`
+    def forward(self, x, memory, src_mask=None, tgt_mask=None): # `(B, T, D)`
         "Apply the three sub-layers."
         x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, tgt_mask))
         x = self.sublayer[1](x, lambda x: self.src_attn(x, memory, memory, src_mask))
@@ -370,39 +307,26 @@ class DecoderLayer(nn.Module):
 # %% ../nbs/01_transformer.ipynb #9e1b6085
 class Encoder(nn.Module):
     "A stack of N encoder layers (§3.1)."
-    def __init__(self,
-        layer:nn.Module, # Layer to repeat
-        N:int,           # Number of layers
-    ):
+    def __init__(self, layer:nn.Module, N:int):
         super().__init__()
         self.layers = clones(layer, N)
         self.norm = LayerNorm(layer.size) if layer.norm_first else nn.Identity()
 
-    def forward(self,
-        x:Tensor,              # Embedded source `(B, S, D)`
-        mask:Tensor|None=None, # Source mask `(B, 1, S)`
-    )->Tensor:                 # Memory `(B, S, D)`
+    def forward(self, x:Tensor, mask:Tensor|None=None)->Tensor: # `(B, S, D)`
         "Apply the layers in order."
         for layer in self.layers: x = layer(x, mask)
         return self.norm(x)
 
+# %% ../nbs/01_transformer.ipynb #6864b8ab
 class Decoder(nn.Module):
     "A stack of N decoder layers (§3.1)."
     cacheable = True
-    def __init__(self,
-        layer:nn.Module, # Layer to repeat
-        N:int,           # Number of layers
-    ):
+    def __init__(self, layer:nn.Module, N:int):
         super().__init__()
         self.layers = clones(layer, N)
         self.norm = LayerNorm(layer.size) if layer.norm_first else nn.Identity()
 
-    def forward(self,
-        x:Tensor,                  # Embedded target `(B, T, D)`
-        memory:Tensor,             # Encoder output `(B, S, D)`
-        src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
-        tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
-    )->Tensor:                     # `(B, T, D)`
+    def forward(self, x, memory, src_mask=None, tgt_mask=None): # `(B, T, D)`
         "Apply the layers in order."
         for layer in self.layers: x = layer(x, memory, src_mask, tgt_mask)
         return self.norm(x)
@@ -421,38 +345,26 @@ class EncoderDecoder(nn.Module):
         generator:nn.Module, # A `Generator`, not applied by `forward`
     ):
         super().__init__()
-        self.encoder, self.decoder = encoder, decoder
-        self.src_embed, self.tgt_embed, self.generator = src_embed, tgt_embed, generator
+        self.encoder = encoder
+        self.decoder = decoder
+        self.src_embed = src_embed
+        self.tgt_embed = tgt_embed
+        self.generator = generator
 
-    def encode(self,
-        src:Tensor,                # Source ids `(B, S)`
-        src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
-    )->Tensor:                     # Memory `(B, S, D)`
-        "Encode the source."
+    def encode(self, src:Tensor, src_mask:Tensor|None=None)->Tensor: # `(B, S, D)`
+        "Encode source ids `(B, S)`, with a mask `(B, 1, S)`; return the memory."
         return self.encoder(self.src_embed(src), src_mask)
 
-    def decode(self,
-        memory:Tensor,             # Encoder output `(B, S, D)`
-        src_mask:Tensor|None,      # Source mask `(B, 1, S)`
-        tgt:Tensor,                # Target ids `(B, T)`
-        tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
-    )->Tensor:                     # Hidden states `(B, T, D)`
-        "Decode the target, given the memory."
+    def decode(self, memory, src_mask, tgt, tgt_mask=None): # `(B, T, D)`
+        "Decode target ids `(B, T)`, with a mask `(B, T, T)`; return hidden states."
         return self.decoder(self.tgt_embed(tgt), memory, src_mask, tgt_mask)
 
-    def forward(self,
-        src:Tensor,                # Source ids `(B, S)`
-        tgt:Tensor,                # Target ids `(B, T)`
-        src_mask:Tensor|None=None, # Source mask `(B, 1, S)`
-        tgt_mask:Tensor|None=None, # Target mask `(B, T, T)`
-    )->Tensor:                     # Hidden states `(B, T, D)`
-        "Encode, then decode."
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None): # `(B, T, D)`
+        "Encode, then decode; return hidden states."
         return self.decode(self.encode(src, src_mask), src_mask, tgt, tgt_mask)
 
 # %% ../nbs/01_transformer.ipynb #25d24b71
-def init_weights(
-    model:EncoderDecoder, # Model, or a part of one, to initialize in place
-)->EncoderDecoder:        # The same
+def init_weights(model:nn.Module)->nn.Module: # The same model or part of one
     "Xavier for matrices, N(0, 1/D) for embeddings, zero for biases."
     embeddings = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
     for p in model.parameters():
@@ -469,7 +381,8 @@ def tie_embeddings(
     "Share one matrix between embeddings and output projection (§3.4)."
     if tie not in ("none", "decoder", "all"):
         raise ValueError(f"tie={tie!r} is not 'none', 'decoder' or 'all'")
-    src, tgt = model.src_embed[0].lut, model.tgt_embed[0].lut
+    src = model.src_embed[0].lut
+    tgt = model.tgt_embed[0].lut
     if tie == "all" and src.weight.shape != tgt.weight.shape:
         raise ValueError(f"tie='all' with src_vocab={len(src.weight)}, tgt_vocab={len(tgt.weight)}")
     if tie != "none": model.generator.proj.weight = tgt.weight
@@ -523,7 +436,8 @@ class Batch:
             if ids is not None and (ids.dim() != 2 or ids.is_floating_point()):
                 raise ValueError(f"shape {tuple(ids.shape)}, {ids.dtype}: not token ids (B, T)")
         self.src, self.src_mask = src, padding_mask(src, pad)
-        self.tgt, self.tgt_y, self.tgt_mask, self.ntokens = None, None, None, 0
+        self.tgt = self.tgt_y = self.tgt_mask = None
+        self.ntokens = 0
         if tgt is not None:
             self.tgt, self.tgt_y = tgt[:, :-1], tgt[:, 1:]
             self.tgt_mask = self.make_std_mask(self.tgt, pad)
@@ -541,14 +455,13 @@ class LabelSmoothing(nn.Module):
     ):
         super().__init__()
         if size < 3: raise ValueError(f"size={size} is below 3: ε/(V-2) is undefined")
-        self.size, self.padding_idx, self.smoothing = size, padding_idx, smoothing
+        self.size = size
+        self.padding_idx = padding_idx
+        self.smoothing = smoothing
         self.true_dist = None
 
-    def forward(self,
-        x:Tensor,      # Log-probabilities `(N, V)`
-        target:Tensor, # Labels `(N,)`
-    )->Tensor:         # Sum over the N tokens
-        "Return the sum and keep the smoothed labels in `.true_dist`."
+    def forward(self, x:Tensor, target:Tensor)->Tensor: # Sum over the N tokens
+        "Compare log-probabilities `(N, V)` with labels `(N,)`; keep the smoothed ones."
         dist = torch.full_like(x, self.smoothing / (self.size - 2))
         dist.scatter_(1, target[:, None], 1 - self.smoothing)
         dist[:, self.padding_idx] = 0
@@ -559,18 +472,11 @@ class LabelSmoothing(nn.Module):
 # %% ../nbs/01_transformer.ipynb #a1d0ea1e
 class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
-    def __init__(self,
-        generator:nn.Module, # Hidden states to log-probabilities
-        criterion:nn.Module, # Loss function of log-probabilities `(N, V)`, labels `(N,)`
-    ):
+    def __init__(self, generator:nn.Module, criterion:nn.Module):
         self.generator, self.criterion = generator, criterion
 
-    def __call__(self,
-        x:Tensor, # Hidden states `(B, T, D)`
-        y:Tensor, # Labels `(B, T)`
-        norm,     # Number of tokens to divide by
-    )->tuple[Tensor, Tensor]: # Detached sum, and the loss to differentiate
-        "Return the loss of one batch."
+    def __call__(self, x:Tensor, y:Tensor, norm)->tuple[Tensor, Tensor]:
+        "Loss of hidden states `(B, T, D)` and labels `(B, T)`: detached sum, sum divided by `norm`."
         total = self.criterion(self.generator(x).flatten(0, -2), y.flatten())
         return total.detach(), total / max(norm, 1)
 
@@ -604,6 +510,7 @@ class DummyScheduler:
     "Scheduler that changes nothing: for a constant learning rate, and for evaluation."
     def step(self): "Do nothing."
 
+# %% ../nbs/01_transformer.ipynb #947ef64d
 def run_epoch(
     data_iter:Iterable[Batch], # Batches
     model:nn.Module,           # An `EncoderDecoder`
@@ -617,18 +524,22 @@ def run_epoch(
     "Train or evaluate for one epoch (§5)."
     if mode not in ("train", "train+log", "eval"):
         raise ValueError(f"mode={mode!r} is not 'train', 'train+log' or 'eval'")
-    training, state = mode != "eval", train_state or TrainState()
+    training = mode != "eval"
+    state = train_state or TrainState()
     model.train(training)
-    total, tokens, batches = 0., 0, iter(data_iter)
+    total, tokens = 0., 0
+    batches = iter(data_iter)
     while group := list(islice(batches, accum_iter)):
-        norm, loss = int(sum(batch.ntokens for batch in group)), 0.
+        norm = int(sum(batch.ntokens for batch in group))
+        loss = 0.
         for batch in group:
             with torch.set_grad_enabled(training):
                 out = model(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
                 batch_loss, node = loss_compute(out, batch.tgt_y, norm)
             if training: node.backward()
             loss += float(batch_loss)
-        total, tokens = total + loss, tokens + norm
+        total += loss
+        tokens += norm
         if not training: continue
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
