@@ -21,8 +21,8 @@ from .engine.cache import CachedStep, KVCache, can_cache
 from annotated_transformer.engine.losses import (
     CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
 )
-from .engine.products import float_linear
-from .engine.program import IncrementalDecoder, Program
+from .engine.products import Program, float_linear
+from .engine.program import IncrementalDecoder
 from .engine.parallel import worker_pool
 from .data.normalize import clean_text
 from .files import file_hash

@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from ..checks import check_ids, check_mask, check_number, short_repr
 from ..engine.cache import combine_logits, parts, position_limit
 from ..engine.fast import shared_copy
-from ..engine.program import IncrementalDecoder, is_known
+from ..engine.products import is_known
+from ..engine.program import IncrementalDecoder
 from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/42_decoding.ipynb #70ee4c5e
