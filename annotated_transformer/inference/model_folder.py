@@ -200,13 +200,11 @@ def read_config(folder):
 class SavedModel:
     "A saved folder; its files are compared with the manifest, each once, before they are read."
     def __init__(self, folder):
-        pocket = files("annotated_transformer")/"pocket_model"
-        self.folder = resolve_backup(pocket if folder == "pocket" else _check_path(folder))
+        folder = _POCKET if folder == "pocket" else _check_path(folder)
+        self.folder = resolve_backup(folder)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.folder} is not a folder: {_SAVED}")
         self.listed = read_manifest(self.folder)
-
-    def __contains__(self, name): return name in self.listed
 
     def path(self, name, check=None):
         "Path of a file that is the one that was saved; `check` is called before it is read whole."
@@ -220,27 +218,36 @@ class SavedModel:
         check_file(path, size, digest)
         return path
 
+    def load(self):
+        "Model, source tokenizer, target tokenizer, configuration, about."
+        config, joint, vocabulary, about = read_config(self.path("config.json").parent)
+        names = ["tokenizer.json"] if joint else ["src_tokenizer.json", "tgt_tokenizer.json"]
+        tokenizers = [load_tokenizer(self.path(name)) for name in names]
+        if vocabulary != vocabulary_digest(*tokenizers):
+            raise ValueError(f"{self.folder} holds another vocabulary than its model was saved "
+                             "with.")
+        sizes = len(tokenizers[0]), len(tokenizers[-1])
+        def check(path): check_header(path, config, sizes) # of a file of any size
+        model = _load_model(self.path("model.safetensors", check), config, sizes)
+        return model, tokenizers[0], tokenizers[-1], config, about
+
+    def load_lexicon(self, sizes):
+        "Lexical table for vocabularies of `sizes`; None if there is none."
+        if "lexicon.safetensors" not in self.listed: return None
+        return read_lexicon(self.path("lexicon.safetensors"), sizes)
+
+_POCKET = files("annotated_transformer")/"pocket_model"
+
 # %% ../../nbs/41_model_folder.ipynb #a7813ecc
 def load_model_folder(
     folder, # Folder of a saved model, or "pocket"
 )->tuple: # Model, source tokenizer, target tokenizer, configuration, about
     "Read a saved model after checking every file; nothing in the folder is executed."
-    saved = SavedModel(folder)
-    config, joint, vocabulary, about = read_config(saved.path("config.json").parent)
-    names = ["tokenizer.json"] if joint else ["src_tokenizer.json", "tgt_tokenizer.json"]
-    tokenizers = [load_tokenizer(saved.path(name)) for name in names]
-    if vocabulary != vocabulary_digest(*tokenizers):
-        raise ValueError(f"{saved.folder} holds another vocabulary than its model was saved with.")
-    sizes = len(tokenizers[0]), len(tokenizers[-1])
-    def check(path): check_header(path, config, sizes) # a file of any size
-    model = _load_model(saved.path("model.safetensors", check), config, sizes)
-    return model, tokenizers[0], tokenizers[-1], config, about
+    return SavedModel(folder).load()
 
 def load_lexicon(folder, sizes):
     "Read the lexical table of a saved model with vocabularies of `sizes`; None if it has none."
-    saved = SavedModel(folder)
-    if "lexicon.safetensors" not in saved: return None
-    return read_lexicon(saved.path("lexicon.safetensors"), sizes)
+    return SavedModel(folder).load_lexicon(sizes)
 
 # %% ../../nbs/41_model_folder.ipynb #4d4bd46c
 class SkipInitialization(TorchFunctionMode):

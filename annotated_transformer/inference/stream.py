@@ -89,7 +89,7 @@ class TextStream:
         self.max_tokens = max_tokens
         self.num_workers = num_workers
 
-    def __call__(self, texts:Iterable[str])->Iterator[list[Candidate]]:
+    def outputs(self, texts:Iterable[str])->Iterator[list[Candidate]]:
         "Yield the candidates of each text."
         texts_read = self.read(texts)
         waiting = deque() # chunks that are not complete; workers may be some chunks ahead

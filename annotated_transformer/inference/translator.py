@@ -23,11 +23,6 @@ from annotated_transformer.inference.decoding import (
     max_positions,
     score_targets,
 )
-from annotated_transformer.inference.model_folder import (
-    load_lexicon,
-    load_model_folder,
-    save_model_folder,
-)
 from annotated_transformer.inference.stream import (
     BeamDecoder,
     GreedyDecoder,
@@ -61,6 +56,7 @@ from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
 from .beam import search_options
 from .evaluation import Scores, score as score_outputs
+from .model_folder import SavedModel, save_model_folder
 from .shortlist import learn_shortlist, with_shortlist
 
 # %% ../../nbs/46_translator.ipynb #5459deb5
@@ -134,9 +130,10 @@ class TextModel:
         engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
     ):                        # -> Translator
         "Load a translator after checking every file."
-        translator = cls(*load_model_folder(folder), device, engine)
+        saved = SavedModel(folder)
+        translator = cls(*saved.load(), device, engine)
         sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-        translator.lexicon = load_lexicon(folder, sizes)
+        translator.lexicon = saved.load_lexicon(sizes)
         return translator
 
     def save_pretrained(self,
@@ -298,7 +295,7 @@ def run_stream(translator, texts, decoder, max_tokens, num_workers, split=False,
     stream = TextStream(
         reader.encode, decoder, reader.split if split else reader.whole, translator.chunk,
         max_tokens, 1 if single else num_workers)
-    outputs = stream(iter([texts] if single else texts))
+    outputs = stream.outputs(iter([texts] if single else texts))
     if not lists: outputs = (candidates[0].text for candidates in outputs)
     return next(outputs) if single else outputs
 
