@@ -71,8 +71,8 @@ def train_in(folder, epochs=3):
     from annotated_transformer.inference.translator import Translator
     torch.set_num_threads(1)
     pairs = [(p.src, p.tgt) for p in pocket_pairs(24, seed=5)]
-    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup_steps=10, average_checkpoints=2, save_every=2)
-    translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, device='cpu', progress=False)
+    model, how = TransformerConfig(N=1, d_model=16, d_ff=32, h=2, tie='all'), TrainingConfig(epochs=epochs, max_tokens=200, warmup_steps=10, average_checkpoints=2)
+    translator = Translator.fit(pairs, pairs[:4], model, how, vocab_size=300, out=folder/'model-training', resume=True, save_every=2, device='cpu', progress=False)
     return file_hash(translator.save_pretrained(folder/'model')/'model.safetensors')
 
 def end_before(n, folder, note, events):

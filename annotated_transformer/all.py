@@ -62,7 +62,7 @@ from annotated_transformer.train.distributed import (
     wrap_model,
 )
 from .train.run import RunOptions, Stopped, has_checkpoint
-from .train.training import fit, lr_schedule, nll, seed_update, train_epoch
+from .train.training import fit, lr_schedule, nll
 from annotated_transformer.train.monitoring import (
     Speed, all_of, headline, live_curve, tensorboard, training_curve, training_flops,
     training_speed,

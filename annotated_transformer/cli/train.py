@@ -19,14 +19,6 @@ from types import SimpleNamespace
 
 import torch
 
-from annotated_transformer.cli.base import (
-    command_line,
-    hide_progress_bars,
-    one_line,
-    run_command,
-    user_path,
-)
-
 from ..checks import check_choice, check_number, short_repr
 from ..data.corpora import load_corpus
 from ..data.shards import check_free
@@ -38,8 +30,9 @@ from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware
 from ..train.monitoring import Speed, all_of, headline, tensorboard
-from ..train.recipes import recipe
+from ..train.recipes import recipe, run_options
 from ..train.run import has_checkpoint, lock_folder, run_folder
+from .base import command_line, hide_progress_bars, one_line, run_command, user_path
 
 # %% ../../nbs/72_cli_train.ipynb #06e0fd57
 def load_parts(data, pair, on_disk=False):
@@ -171,14 +164,15 @@ def run_training(given, command, world):
     "Load, train, save and score; `given` holds the options of `train`."
     with ExitStack() as stack:
         with world.first_process_first():
-            config, training, vocab, folder = plan_training(given, world)
+            config, training, vocab, folder, options = plan_training(given, world)
             parts = load_parts(given.data, given.pair, given.cache_dir is not None)
             if world.first: stack.enter_context(replacing_run(folder, given.overwrite))
         progress = sys.stderr.isatty()
         translator = Translator.fit(
             *parts[:2], config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
-            progress=progress, on_epoch=world.first and epoch_callback(folder), engine=given.engine)
+            progress=progress, on_epoch=world.first and epoch_callback(folder),
+            engine=given.engine, **options)
         if not world.first: return
         if not progress: print(Speed(**translator.about["speed"]), flush=True)
         if given.fp16: translator.model.half().float() # score the stored numbers
@@ -198,7 +192,7 @@ def run_training(given, command, world):
         print(f"test: {scores}\nsaved in {given.out}")
 
 def plan_training(given, world):
-    "Check all options; return both configurations, size of the vocabulary and folder of the run."
+    "Check all options; return configurations, size of the vocabulary, folder and run options."
     for name in ("data", "out", "cache_dir"):
         value = getattr(given, name)
         if value is not None: setattr(given, name, user_path(name, value))
@@ -207,7 +201,8 @@ def plan_training(given, world):
     if given.minutes is not None: check_number("minutes", given.minutes)
     config, training, vocab = recipe(
         given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
-        max_seconds=given.minutes and 60 * given.minutes, precision=given.precision)
+        precision=given.precision)
+    options = run_options(given.set, given.minutes and 60 * given.minutes)
     if given.vocab is not None: vocab = given.vocab
     check_choice("tokenizer", given.tokenizer, ("bpe", "words"))
     check_number("vocab", vocab, len(SPECIALS) + 256, 10**7, whole=True)
@@ -221,4 +216,4 @@ def plan_training(given, world):
             shown = short_repr(given.cache_dir)
             raise ValueError(f"cache_dir={shown} lies in the folder of --out: choose another.")
         if not (place/"pairs.json").is_file(): check_free(place)
-    return config, training, vocab, folder
+    return config, training, vocab, folder, options

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['SIGNS_OF_A_LOST_PROCESS', 'ProcessContext', 'current_context', 'int_of', 'announced_context', 'join_processes',
-           'torchrun', 'dummy_batch', 'epoch_batches', 'update_seed', 'Worker', 'DDPWorker', 'sync_gradients',
-           'full_tensor', 'shard_like', 'FSDPWorker', 'wrap_model']
+           'torchrun', 'update_seed', 'Worker', 'DDPWorker', 'full_tensor', 'FSDPWorker', 'wrap_model']
 
 # %% ../../nbs/35_distributed.ipynb #11f94c44
 import copy
@@ -13,7 +12,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,8 +22,6 @@ import torch
 from torch import Tensor, distributed, nn
 
 from ..checks import check_number, short_repr
-from ..data.batching import TokenBatches, collate
-from ..transformer import Batch
 
 # %% ../../nbs/35_distributed.ipynb #1a4f3d24
 @dataclass(frozen=True)
@@ -76,15 +73,6 @@ class ProcessContext:
         near = -(-accum_iter // self.size) * self.size
         raise ValueError(f"accum_iter={accum_iter} batches per update cannot be shared equally by "
                          f"{self.size} processes: give accum_iter={near}.")
-
-    def split_batches(self,
-        items:Sequence, # All batches of an epoch, in order
-        accum_iter:int, # Batches per update, of all processes
-    )->list:            # Batches of this rank; None where another rank has one more
-        "Return this rank's batches, equally many for every rank in each update."
-        self.batches_per_process(accum_iter) # the size divides it, so only the end is uneven
-        mine = list(items[self.rank::self.size])
-        return mine + [None] * (-(-len(items) // self.size) - len(mine))
 
 # %% ../../nbs/35_distributed.ipynb #0d78a011
 def current_context()->ProcessContext: # One process if none was joined
@@ -170,24 +158,6 @@ def torchrun(
     kwargs = dict(env=env, text=True, capture_output=True) | kwargs
     return subprocess.run([str(word) for word in line], **kwargs)
 
-# %% ../../nbs/35_distributed.ipynb #031a222f
-def dummy_batch(pad:int=2)->Batch: # One row without labels; `ntokens` is 0
-    "Return a batch whose gradients exist and are all 0."
-    batch = collate([([], [])], pad=pad)
-    batch.tgt_y = torch.full_like(batch.tgt_y, pad)
-    batch.ntokens = 0
-    return batch
-
-def epoch_batches(data:TokenBatches, epoch, accum_iter, context, updates=0)->Iterator[Batch]:
-    "Yield this rank's batches of an epoch after some updates; they are on the CPU."
-    start = updates * accum_iter
-    if context.size == 1:
-        yield from data.epoch(epoch, start)
-        return
-    plan = data.plan(epoch)
-    for n in context.split_batches(range(start, len(plan)), accum_iter):
-        yield dummy_batch(data.pad) if n is None else collate(plan[n], pad=data.pad)
-
 # %% ../../nbs/35_distributed.ipynb #8e2ed182
 def update_seed(seed:int, update:int, rank:int=0)->int: # For `torch.manual_seed`
     "Return the seed of one update in one process; the updates count from 0."
@@ -196,27 +166,38 @@ def update_seed(seed:int, update:int, rank:int=0)->int: # For `torch.manual_seed
 # %% ../../nbs/35_distributed.ipynb #13206790
 class Worker:
     "The model of one process without wrapper."
-    def __init__(self, model, optimizer, context=ProcessContext()):
-        self.model, self.optimizer, self.context = model, optimizer, context
+    def __init__(self,
+        model:nn.Module, # Model on its device
+        optimizer:torch.optim.Optimizer|None=None, # Its optimizer; None: no training
+        context:ProcessContext=ProcessContext(), # Processes that train together
+        device:str="cpu", # Device of the model
+    ):
+        self.model = model
+        self.optimizer = optimizer
+        self.context = context
+        self.device = device
         self.called = model # called with each batch
+
+    def sync(self, last:bool): # -> context manager around forward and backward pass
+        "Exchange gradients only after the last batch of an update; here there is nothing to do."
+        return nullcontext()
 
     def gather(self):
         "Copy weights and optimizer state into the whole model; here they are already there."
 
+# %% ../../nbs/35_distributed.ipynb #35a00001
 class DDPWorker(Worker):
     "The whole model in every process; `DistributedDataParallel` averages the gradients."
-    def __init__(self, model, optimizer, context):
-        super().__init__(model, optimizer, context)
+    def __init__(self, model, optimizer, context, device="cpu"):
+        super().__init__(model, optimizer, context, device)
         DDP = nn.parallel.DistributedDataParallel
         # the position table grows with the sentences of a rank, so buffers must not be synchronized
         names = "forward_sync_buffers", "broadcast_buffers" # torch 2.13 renamed the argument
         name = next(name for name in names if name in signature(DDP).parameters)
         self.called = DDP(model, gradient_as_bucket_view=True, **{name: False})
 
-def sync_gradients(model, last): # -> context manager around forward and backward pass
-    "Exchange gradients only after the last batch of an update."
-    if hasattr(model, "set_requires_gradient_sync"): model.set_requires_gradient_sync(last)
-    return nullcontext() if last or not hasattr(model, "no_sync") else model.no_sync()
+    def sync(self, last):
+        return nullcontext() if last else self.called.no_sync()
 
 # %% ../../nbs/35_distributed.ipynb #e356fd96
 def full_tensor(
@@ -225,42 +206,62 @@ def full_tensor(
     "Gather all parts of a sharded tensor."
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
-def shard_like(value, part):
+def _shard_like(value, sharded):
     "Distribute a whole tensor like a sharded one."
     from torch.distributed.tensor import distribute_tensor
-    return distribute_tensor(value.to(part.device), part.device_mesh, part.placements)
+    return distribute_tensor(value.to(sharded.device), sharded.device_mesh, sharded.placements)
 
+def _parameters(optimizer): return [p for group in optimizer.param_groups for p in group["params"]]
+
+# %% ../../nbs/35_distributed.ipynb #35a00002
 class FSDPWorker(Worker):
     "A copy of the model, sharded by `fully_shard`; the whole model is kept for saving."
-    def __init__(self, model, optimizer, context, device, make):
+    def __init__(self,
+        model:nn.Module, # Whole model, on the CPU
+        optimizer:torch.optim.Optimizer, # Its optimizer
+        context:ProcessContext, # Processes that train together
+        device:str,      # Device of the copy
+        make:Callable,   # Model -> optimizer of the copy
+    ):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
-        super().__init__(copy.deepcopy(model), None, context)
+        super().__init__(copy.deepcopy(model), None, context, device)
         context.assert_same("first weights", [p.double().sum().item() for p in model.parameters()])
         mesh = init_device_mesh(torch.device(device).type, (context.size,))
-        layers = *self.model.encoder.layers, *self.model.decoder.layers
-        for part in (*layers, self.model): fully_shard(part, mesh=mesh)
+        for layer in (*self.model.encoder.layers, *self.model.decoder.layers):
+            fully_shard(layer, mesh=mesh)
+        fully_shard(self.model, mesh=mesh)
         self.model.to(device) # buffers
-        self.optimizer, self.whole_optimizer = make(self.model), optimizer
-        for part, p in self.parameter_pairs():
-            if p not in optimizer.state: continue
-            self.optimizer.state[part] = {
-                name: shard_like(value, part) if value.shape == p.shape else value.clone()
-                for name, value in optimizer.state[p].items()}
+        self.optimizer = make(self.model)
+        self.whole_optimizer = optimizer
+        self.scatter_state()
 
     def parameter_pairs(self)->list[tuple]: # (sharded, whole)
         "Return sharded and whole parameters in the order of the optimizers."
-        both = self.optimizer, self.whole_optimizer
-        mine, theirs = ([p for group in o.param_groups for p in group["params"]] for o in both)
-        return list(zip(mine, theirs, strict=True))
+        sharded, whole = _parameters(self.optimizer), _parameters(self.whole_optimizer)
+        return list(zip(sharded, whole, strict=True))
+
+    def scatter_state(self):
+        "Distribute the state of the whole optimizer."
+        for sharded, p in self.parameter_pairs():
+            if p not in self.whole_optimizer.state: continue
+            state = {}
+            for name, value in self.whole_optimizer.state[p].items():
+                alike = value.shape == p.shape
+                state[name] = _shard_like(value, sharded) if alike else value.clone()
+            self.optimizer.state[sharded] = state
+
+    def sync(self, last):
+        self.model.set_requires_gradient_sync(last)
+        return nullcontext()
 
     @torch.no_grad()
     def gather(self):
         "Copy weights and optimizer state into the whole model; all processes take part."
-        for part, p in self.parameter_pairs():
-            p.copy_(full_tensor(part.detach()))
-            mine = self.optimizer.state[part]
-            state = {name: full_tensor(value).cpu() for name, value in mine.items()}
+        for sharded, p in self.parameter_pairs():
+            p.copy_(full_tensor(sharded.detach()))
+            own = self.optimizer.state[sharded]
+            state = {name: full_tensor(value).cpu() for name, value in own.items()}
             if self.context.first: self.whole_optimizer.state[p] = state # only rank 0 saves it
         for group, whole in zip(self.optimizer.param_groups, self.whole_optimizer.param_groups):
             whole.update({name: value for name, value in group.items() if name != "params"})
@@ -275,6 +276,6 @@ def wrap_model(
     make:Callable|None=None, # Model -> optimizer, for a sharded model
 )->Worker:            # Worker of this process
     "Prepare a model for training in one or several processes."
-    if context.size == 1: return Worker(model, optimizer, context)
+    if context.size == 1: return Worker(model, optimizer, context, device)
     if shard: return FSDPWorker(model, optimizer, context, device, make)
-    return DDPWorker(model, optimizer, context)
+    return DDPWorker(model, optimizer, context, device)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'checked_pairs', 'train_tokenizers', 'encode_pairs', 'check_left_out', 'too_long',
            'bpe_dropout_pairs', 'training_batches', 'stored_batches', 'check_cache', 'new_vocabulary',
-           'stored_vocabulary', 'read_settings', 'recipe']
+           'stored_vocabulary', 'read_settings', 'recipe', 'run_options']
 
 # %% ../../nbs/39_recipes.ipynb #87cd6613
 import os
@@ -17,21 +17,16 @@ from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
-from annotated_transformer.data.shards import (
-    ShardedBatches,
-    check_free,
-    read_note,
-    store_pairs,
-    stream_ids,
-)
-
 from ..checks import check_choice, short_repr
-from ..config import TrainingConfig, TransformerConfig, preset
+from ..config import MOVED_FIELDS, TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
 from ..data.pairs import languages
+from ..data.shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from ..data.words import WordTokenizer
+from ..files import file_lock
+from .run import RunOptions
 
 # %% ../../nbs/39_recipes.ipynb #f8889570
 def check_pairs(pairs:Iterable, name:str="pairs")->list[tuple[str, str]]: # The same pairs
@@ -136,7 +131,6 @@ def stored_batches(
     progress:bool=True,              # Show a progress bar
 )->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
     "Tokenizers and batches of a corpus on disk; the first call creates it."
-    from filelock import FileLock
     hub_library()
     folder = check_cache(pairs, cache_dir, training)
     max_len = min(training.max_len, training.max_tokens)
@@ -145,12 +139,7 @@ def stored_batches(
     wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
                   most=max_len, corpus=digest)
     stored_vocabulary(folder, wanted) # raises before a lock file is made
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder.with_name(f".{folder.name}.vocabulary.lock")).acquire()
-    except OSError as e:
-        raise OSError(f"cache_dir={folder} could not be saved ({e.strerror or e}).") from None
-    with lock:
+    with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
         known = stored_vocabulary(folder, wanted)
         both, vocabulary = known or new_vocabulary(pairs, kind, vocab_size, pair)
         ids = stream_ids(checked_pairs(pairs, "train"), *both, chunk=100 if known else 5000)
@@ -228,14 +217,15 @@ RECIPES["multi30k/small"] = RECIPES["multi30k"]
 # %% ../../nbs/39_recipes.ipynb #b69daa56
 def read_settings(text:str|None)->dict: # Values by field name
     "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
-    names = {f.name for config in (TransformerConfig, TrainingConfig) for f in fields(config)}
+    configs = TransformerConfig, TrainingConfig
+    names = {*MOVED_FIELDS, *(f.name for config in configs for f in fields(config))}
     settings = {}
     for item in (text or "").split():
         name, _, value = item.partition("=")
         if name not in names or not value:
             raise ValueError(f"set={short_repr(item)} is not a setting{_hint(name, names)}: "
-                             "write name=value with a field of TransformerConfig or "
-                             "TrainingConfig.")
+                             "write name=value with a field of TransformerConfig, "
+                             "TrainingConfig or RunOptions.")
         if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
         try: settings[name] = literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
@@ -251,7 +241,7 @@ def recipe(
     data:str,            # Name of a corpus, or a path
     size:str|None=None,  # Preset of the model size; None: the recipe's
     tokenizer:str="bpe", # "bpe" or "words"; words have separate vocabularies, so less is tied
-    settings:str|None=None, # Fields of both configurations, for `read_settings`
+    settings:str|None=None, # Fields of both configurations, for `read_settings`; others: no effect
     **changes,           # Training settings; None keeps the recipe's
 )->tuple[TransformerConfig, TrainingConfig, int]: # Model, training, vocabulary size
     "Return the recipe of a corpus with changes; unknown corpora have that of Multi30k."
@@ -260,12 +250,29 @@ def recipe(
     if tokenizer == "words": model = replace(model, tie="decoder")
     training = replace(training, **{name: v for name, v in changes.items() if v is not None})
     settings = read_settings(settings)
-    for name, value in changes.items():
-        if value is not None and settings.get(name, value) != value:
-            raise ValueError(f"--set {name}={short_repr(settings[name])} contradicts the option "
-                             f"that gives {name}={short_repr(value)}.")
+    _check_contradictions(settings, changes)
     return _changed(model, settings), _changed(training, settings), vocab
 
 def _changed(config, settings):
     "A copy of a configuration with the settings that are its fields."
     return replace(config, **{f.name: settings[f.name] for f in fields(config) if f.name in settings})
+
+def _check_contradictions(settings, changes):
+    "Raise if an option of the command line has another value than a setting."
+    for name, value in changes.items():
+        if value is not None and settings.get(name, value) != value:
+            raise ValueError(f"--set {name}={short_repr(settings[name])} contradicts the option "
+                             f"that gives {name}={short_repr(value)}.")
+
+# %% ../../nbs/39_recipes.ipynb #39a00002
+def run_options(
+    settings:str|None=None, # As in `recipe`
+    max_seconds:float|None=None, # Time limit that another option gives
+)->dict:                    # Keyword arguments of `fit`
+    "Return the options of a run among settings: time limit and checkpoints."
+    values = read_settings(settings)
+    _check_contradictions(values, dict(max_seconds=max_seconds))
+    options = {name: values[name] for name in MOVED_FIELDS if name in values}
+    if max_seconds is not None: options["max_seconds"] = max_seconds
+    RunOptions(**options) # raises if a value is invalid
+    return options
