@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNITS', 'Metric', 'library_metrics', 'split_words', 'edit_distance', 'word_error_rate', 'character_error_rate',
-           'error_rate', 'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table', 'side_by_side',
+           'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table', 'side_by_side',
            'compare_metric', 'evaluate_translator', 'language_pair', 'compare_reports']
 
 # %% ../../nbs/48_metrics.ipynb #8bbe366f
@@ -59,19 +59,29 @@ def library_metrics(
     from sacrebleu.metrics import CHRF, TER
     texts = matched_texts(references, outputs=outputs)
     words = [[" ".join(split_words(text)) for text in side] for side in texts]
-    tokenize, found = choose_tokenizer(lang, tokenize), {}
-    for name, kind in {"BLEU": tokenize, "BLEU intl": "intl"}.items():
-        if name != "BLEU" and tokenize != "13a": continue
-        for form, lower in (name, False), (f"{name} lc", True):
-            bleu = score(*texts, lower, tokenize=kind)
-            found[form] = Metric(bleu.bleu, bleu.signature)
-    def add(name, metric, sides, note):
-        value = metric.corpus_score(sides[0], [sides[1]]).score
-        found[name] = Metric(value, f"{metric.get_signature()}{note}", name == "TER")
-    add("chrF", CHRF(lowercase=lowercase), texts, CLEAN)
-    add("TER", TER(), words, UNITS + CLEAN)
-    return found
+    tokenize = choose_tokenizer(lang, tokenize)
+    tokenizers = {"BLEU": tokenize}
+    if tokenize == "13a": tokenizers["BLEU intl"] = "intl"
+    metrics = {}
+    for name, tokenizer in tokenizers.items():
+        metrics[name] = _bleu(texts, False, tokenizer)
+        metrics[f"{name} lc"] = _bleu(texts, True, tokenizer)
+    metrics["chrF"] = _corpus_metric(CHRF(lowercase=lowercase), texts, CLEAN)
+    metrics["TER"] = _corpus_metric(TER(), words, UNITS + CLEAN, lower=True)
+    return metrics
 
+def _bleu(texts, lowercase, tokenize):
+    "BLEU as a `Metric`."
+    scores = score(*texts, lowercase, tokenize=tokenize)
+    return Metric(scores.bleu, scores.signature)
+
+def _corpus_metric(metric, texts, note, lower=False):
+    "A metric object of sacreBLEU, computed for outputs and references."
+    outputs, references = texts
+    value = metric.corpus_score(outputs, [references]).score
+    return Metric(value, f"{metric.get_signature()}{note}", lower)
+
+# %% ../../nbs/48_metrics.ipynb #a29e0b14
 _UNSPACED = (r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff" # Thai, Lao, Burmese, Khmer
              r"\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff") # kana, Han
 _WORDS = re.compile(f"[{_UNSPACED}]|[^\\s{_UNSPACED}]+")
@@ -99,7 +109,7 @@ def word_error_rate(
     lowercase:bool=False,     # Ignore case
 )->float:                     # Percent; 0 is best
     "Word edits per 100 reference words, see `split_words`."
-    return error_rate(split_words, outputs, references, lowercase)
+    return _error_rate(split_words, outputs, references, lowercase)
 
 def character_error_rate(
     outputs:Iterable[str],    # Translations, detokenized
@@ -107,12 +117,13 @@ def character_error_rate(
     lowercase:bool=False,     # Ignore case
 )->float:                     # Percent; 0 is best
     "Character edits per 100 reference characters, spaces included."
-    return error_rate(list, outputs, references, lowercase)
+    return _error_rate(list, outputs, references, lowercase)
 
-def error_rate(split, outputs, references, lowercase):
+def _error_rate(split, outputs, references, lowercase):
     "Edits between sequences from `split`, in percent of the reference length."
-    def units(texts): return [split(t.lower() if lowercase else t) for t in texts]
-    outputs, references = map(units, matched_texts(references, outputs=outputs))
+    texts = matched_texts(references, outputs=outputs)
+    if lowercase: texts = [[text.lower() for text in side] for side in texts]
+    outputs, references = ([split(text) for text in side] for side in texts)
     edits = sum(map(edit_distance, outputs, references))
     return 100 * edits / max(1, sum(map(len, references)))
 
@@ -126,26 +137,34 @@ def teacher_forced(
     "Score the references by teacher forcing; those that are too long are left out."
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
-    pairs, models = check_pairs(pairs), ensemble_models(translator, ensemble)
-    most = min(8 * translator.max_source, max_positions(models) - 1)
-    rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
-    kept = [two for two, row in zip(pairs, rows) if len(row) <= most]
-    if left_out := len(pairs) - len(kept):
-        warnings.warn(f"{left_out} of {len(pairs)} references have more than {most:,} tokens: "
-                      "token accuracy, perplexity and bits per character leave them out.",
-                      stacklevel=2)
-    if not kept: return {}
-    ids = encode_scored(translator, kept, models)
-    logp, first = map(torch.cat, zip(*score_ids(models, ids, translator.device, max_tokens)))
-    nats, n = -logp.double().sum(), len(logp)
+    pairs = check_pairs(pairs)
+    models = ensemble_models(translator, ensemble)
+    scored, left_out = _short_pairs(translator, models, pairs)
+    if not scored: return {}
+    ids = encode_scored(translator, scored, models)
+    logp, largest = map(torch.cat, zip(*score_ids(models, ids, translator.device, max_tokens)))
+    tokens = len(logp)
+    nats = -logp.double().sum()
     unknown = sum(target.count(UNK) for _, target in ids)
-    characters = sum(len(clean_text(reference)) for _, reference in kept)
+    characters = sum(len(clean_text(reference)) for _, reference in scored)
+    bits = nats.item() / math.log(2) / max(1, characters)
     end = "end:yes|smooth:none" + (f"|left_out:{left_out}" if left_out else "")
     per_token = f"forced:yes|tok:{vocabulary_name(translator.tgt_tokenizer)}|{end}"
-    bits = nats.item() / math.log(2) / max(1, characters)
-    return {"token accuracy": Metric(100 * int(first.sum()) / n, per_token),
-            "perplexity": Metric((nats / n).exp().item(), per_token, lower=True),
+    return {"token accuracy": Metric(100 * int(largest.sum()) / tokens, per_token),
+            "perplexity": Metric((nats / tokens).exp().item(), per_token, lower=True),
             "bits per character": Metric(bits, f"forced:yes|unk:{unknown}|{end}", lower=True)}
+
+def _short_pairs(translator, models, pairs):
+    "Pairs whose references can be scored, and the number of the others, with a warning."
+    longest = min(8 * translator.max_source, max_positions(models) - 1)
+    rows = translator.tgt_tokenizer.encode_batch([reference for _, reference in pairs])
+    short = [pair for pair, row in zip(pairs, rows) if len(row) <= longest]
+    left_out = len(pairs) - len(short)
+    if left_out:
+        warnings.warn(f"{left_out} of {len(pairs)} references have more than {longest:,} tokens: "
+                      "token accuracy, perplexity and bits per character leave them out.",
+                      stacklevel=3)
+    return short, left_out
 
 def vocabulary_name(tokenizer):
     "Kind, size and hash of a vocabulary, such as subword-8000-1a2b3c4d."
@@ -179,16 +198,18 @@ def compute_metrics(
 )->Report:                     # All metrics
     "Compute all metrics of one system."
     outputs, references = matched_texts(references, outputs=outputs)
-    tokenize, how = choose_tokenizer(lang, tokenize), "nrefs:1|case:mixed"
-    if lowercase: how = "nrefs:1|case:lc"
+    tokenize = choose_tokenizer(lang, tokenize)
+    case = "nrefs:1|case:lc" if lowercase else "nrefs:1|case:mixed"
     scores = score(outputs, references, lowercase, tokenize=tokenize)
     metrics = library_metrics(outputs, references, lowercase, tokenize=tokenize)
-    for name, rate, unit in (("WER", word_error_rate, f"unit:word{UNITS}"),
-                             ("CER", character_error_rate, "unit:character|space:yes")):
-        signature = f"{how}|{unit}|edits:levenshtein{CLEAN}"
-        metrics[name] = Metric(rate(outputs, references, lowercase), signature, lower=True)
-    exact = Metric(100 * scores.exact, f"{how}|unit:sentence|match:exact{CLEAN}")
-    return Report(scores, metrics | {"sentence accuracy": exact} | (forced or {}))
+    edits = f"edits:levenshtein{CLEAN}"
+    wer = word_error_rate(outputs, references, lowercase)
+    metrics["WER"] = Metric(wer, f"{case}|unit:word{UNITS}|{edits}", lower=True)
+    cer = character_error_rate(outputs, references, lowercase)
+    metrics["CER"] = Metric(cer, f"{case}|unit:character|space:yes|{edits}", lower=True)
+    exact = f"{case}|unit:sentence|match:exact{CLEAN}"
+    metrics["sentence accuracy"] = Metric(100 * scores.exact, exact)
+    return Report(scores, metrics | (forced or {}))
 
 # %% ../../nbs/48_metrics.ipynb #fb596d77
 def text_table(rows):
@@ -232,20 +253,22 @@ def evaluate_translator(
     lowercase:bool=False,            # Ignore case
     ensemble:Sequence=(),            # Translators whose probabilities are averaged with this one's
     tokenize:str|None=None,          # Name in `TOKENIZERS`; None: that of the target language
-    **how,                           # Other arguments of `translate`
+    **options,                       # Other arguments of `translate`
 )->tuple[list[str], Report]:         # Outputs and report
     "Translate the sources, and compute all metrics."
-    check_single(how)
-    pairs, lang = check_pairs(pairs), languages(language_pair([translator]))[1]
+    check_single(options)
+    pairs = check_pairs(pairs)
+    lang = languages(language_pair([translator]))[1]
     tokenize = choose_tokenizer(lang, tokenize) # before anything is translated
-    found = translator.translate([source for source, _ in pairs], ensemble=ensemble, **how)
+    stream = translator.translate([source for source, _ in pairs], ensemble=ensemble, **options)
     forced = teacher_forced(translator, pairs, ensemble=ensemble)
-    outputs, references = list(found), [reference for _, reference in pairs]
+    outputs = list(stream)
+    references = [reference for _, reference in pairs]
     return outputs, compute_metrics(outputs, references, forced, lowercase, tokenize=tokenize)
 
 def language_pair(translators):
     "Languages of the models, such as de-en; raise unless all are the same."
-    pairs = [one.about.get("pair", "de-en") for one in translators]
+    pairs = [translator.about.get("pair", "de-en") for translator in translators]
     if not pairs: raise ValueError("translators is empty.")
     if len(set(pairs)) > 1:
         two = " and ".join(map(short_repr, dict.fromkeys(pairs)))
