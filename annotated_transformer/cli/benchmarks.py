@@ -41,6 +41,7 @@ def bench(
         write_json(json, record)
         print(f"saved in {json}")
 
+# %% ../../nbs/76_cli_benchmarks.ipynb #6cf19928
 def at_bench(args=None):
     "Run `bench` as the command at-bench."
     run_command(bench, args)
@@ -77,6 +78,7 @@ def bench_decoding(
         write_json(json, record)
         print(f"saved in {json}")
 
+# %% ../../nbs/76_cli_benchmarks.ipynb #85eb3962
 def at_bench_decoding(args=None):
     "Run `bench_decoding` as the command at-bench-decoding."
     run_command(bench_decoding, args)

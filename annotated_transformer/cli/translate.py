@@ -7,6 +7,7 @@ __all__ = ['SEARCH', 'SAMPLING', 'input_lines', 'positionals', 'decoding_options
            'at_translate']
 
 # %% ../../nbs/73_cli_translate.ipynb #b2cce49b
+import io
 import sys
 from typing import Annotated
 
@@ -28,33 +29,41 @@ def input_lines(stream=None):
 def positionals(help):
     "Annotation for any number of positional arguments, for fastcore 1 and 2."
     options = dict(nargs="*", opt=False)
-    if hasattr(script, "Param"): return script.Param(help, str, **options)
-    return Annotated[str, help, options]
+    Param = getattr(script, "Param", None)
+    return Param(help, str, **options) if Param else Annotated[str, help, options]
 
 # %% ../../nbs/73_cli_translate.ipynb #cbc7e04c
+# Options with their defaults
 SEARCH = dict(beam_size=1, length_penalty=.6, mbr=False, n_best=None, min_len=0,
-              no_repeat_ngram_size=0, coverage_penalty=0., no_split=False) # Search options
-SAMPLING = dict(top_k=None, top_p=1., seed=0) # Sampling options; both with their defaults
+              no_repeat_ngram_size=0, coverage_penalty=0., no_split=False)
+SAMPLING = dict(top_k=None, top_p=1., seed=0)
 
 def decoding_options(given):
     "Select the options of `translate` or `sample`; raise if one would have no effect."
-    sampling = given["temperature"] is not None
-    other, kind = (SEARCH, "sampling") if sampling else (SAMPLING, "a search")
-    for name, default in other.items():
-        if given[name] == default: continue
-        advice = "leave out --temperature, or this" if sampling else "give --temperature as well"
-        raise ValueError(f"--{name} has no effect in {kind}: {advice}.")
-    changed = {name: given[name] != SEARCH[name] for name in ("length_penalty", "coverage_penalty")}
-    if not sampling and given["n_best"] is None: check_ranking(given["beam_size"], **changed)
-    options = {name: given[name] for name in (["temperature", *SAMPLING] if sampling else SEARCH)}
-    if not sampling: options["split_sentences"] = not options.pop("no_split")
+    if given["temperature"] is not None:
+        _check_unused(given, SEARCH, "sampling", "leave out --temperature, or this")
+        return {name: given[name] for name in ("temperature", *SAMPLING)}
+    _check_unused(given, SAMPLING, "a search", "give --temperature as well")
+    if given["n_best"] is None:
+        penalties = ("length_penalty", "coverage_penalty")
+        changed = {name: given[name] != SEARCH[name] for name in penalties}
+        check_ranking(given["beam_size"], **changed)
+    options = {name: given[name] for name in SEARCH}
+    options["split_sentences"] = not options.pop("no_split")
     return options
 
-def format_output(n, found):
+def _check_unused(given, defaults, kind, advice):
+    "Raise if an option of the other kind of decoding is given."
+    for name, default in defaults.items():
+        if given[name] != default: raise ValueError(f"--{name} has no effect in {kind}: {advice}.")
+
+# %% ../../nbs/73_cli_translate.ipynb #43e185c1
+def format_output(n, output):
     "One line for a translation, or one `number ||| text ||| score` line for each candidate."
-    if isinstance(found, str): return [one_line(found)]
-    scores = ["-" if one.score is None else f"{one.score:.4f}" for one in found]
-    return [one_line(f"{n} ||| {one.text} ||| {s}") for one, s in zip(found, scores)]
+    if isinstance(output, str): return [one_line(output)]
+    return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") for candidate in output]
+
+def _score(candidate): return "-" if candidate.score is None else f"{candidate.score:.4f}"
 
 # %% ../../nbs/73_cli_translate.ipynb #f037c329
 def limited_output(translator, size, name):
@@ -93,7 +102,8 @@ def translate(
     given = dict(locals())
     if sys.__stdout__ is None: raise OSError("standard output is closed.")
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
-    options, source = decoding_options(given), [texts] if isinstance(texts, str) else texts
+    options = decoding_options(given)
+    source = [texts] if isinstance(texts, str) else texts
     first, *others = load_models(model, device, engine)
     if shortlist: first = limited_output(first, shortlist, model)
     if not source:
@@ -102,9 +112,11 @@ def translate(
     method = first.translate if temperature is None else first.sample
     outputs = method(source, max_tokens=max_tokens, max_extra_tokens=max_extra_tokens,
                      ensemble=others, num_workers=num_workers, **options)
-    if hasattr(sys.stdout, "reconfigure"): sys.stdout.reconfigure(encoding="utf-8")
-    for n, found in enumerate(outputs):
-        for line in format_output(n, found): print(line, flush=sys.stdout.isatty())
+    if isinstance(sys.stdout, io.TextIOWrapper): sys.stdout.reconfigure(encoding="utf-8")
+    for n, output in enumerate(outputs):
+        for line in format_output(n, output): print(line, flush=sys.stdout.isatty())
+
+# %% ../../nbs/73_cli_translate.ipynb #0f0880d8
 def at_translate(args=None):
     "Run `translate` as the command at-translate."
     run_command(translate, args)
