@@ -66,10 +66,10 @@ def format_output(n, output):
 def _score(candidate): return "-" if candidate.score is None else f"{candidate.score:.4f}"
 
 # %% ../../nbs/73_cli_translate.ipynb #f037c329
-def limited_output(translator, size, name):
-    "Return a translator with a shortlist; the table of the pocket model is learned here."
+def limited_output(translator, size, pairs):
+    "Return a translator with a shortlist; its table is learned here if there are pairs."
     check_number("shortlist", size, len(SPECIALS) + 1, whole=True)
-    if name == "pocket": translator.learn_shortlist(load_corpus("pocket", "train", "de-en")[:8000])
+    if pairs: translator.learn_shortlist(pairs)
     if not translator.lexicon:
         raise ValueError(f"shortlist={size}, but the model has no lexical table: "
                          "train it with --shortlist.")
@@ -104,8 +104,10 @@ def translate(
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
     options = decoding_options(given)
     source = [texts] if isinstance(texts, str) else texts
+    pairs = [] # for a lexical table; other models than pocket were saved with theirs
+    if shortlist and model == "pocket": pairs = load_corpus("pocket", "train", "de-en")[:8000]
     first, *others = load_models(model, device, engine)
-    if shortlist: first = limited_output(first, shortlist, model)
+    if shortlist: first = limited_output(first, shortlist, pairs)
     if not source:
         source = input_lines()
         if sys.stdin.isatty(): first.chunk = num_workers = 1 # no reading ahead
