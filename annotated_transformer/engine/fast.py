@@ -154,12 +154,12 @@ def shared_copy(
 )->nn.Module:        # Modules of its own, with the same parameter and buffer tensors
     "Copy the module tree and share the tensors; faster than `copy.deepcopy`."
     copies: dict[nn.Module, nn.Module] = {}
-    def copied(part: nn.Module) -> nn.Module:
-        if part in copies: return copies[part]
-        new = copies[part] = part.__class__.__new__(part.__class__)
-        for name, value in vars(part).items(): # containers are copied, tensors are not
+    def copied(module: nn.Module) -> nn.Module:
+        if module in copies: return copies[module]
+        new = copies[module] = module.__class__.__new__(module.__class__)
+        for name, value in vars(module).items(): # containers are copied, tensors are not
             vars(new)[name] = value.copy() if isinstance(value, (dict, list, set)) else value
-        for name, child in part._modules.items():
+        for name, child in module._modules.items():
             new._modules[name] = None if child is None else copied(child)
         return new
     return copied(model)

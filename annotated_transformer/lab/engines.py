@@ -31,7 +31,7 @@ from ..checks import check_choice, check_number
 from ..data.batching import pad_rows
 from ..data.corpora import load_corpus
 from ..data.words import BOS, EOS, PAD
-from ..engine.int8 import races
+from ..engine.int8 import kernel_times
 from ..engine.program import IncrementalDecoder
 from ..inference.beam import SearchOptions, beam_search
 from ..inference.decoding import greedy_search
@@ -267,7 +267,8 @@ def run_job(setting, rows, search, size, alone):
         outputs += decode(some)
         seconds.append(perf_counter() - start)
     cpu = (process_time() - cpu) / max(1, len(outputs))
-    kernels = [dict(size=str(n), kernel=min(race, key=race.get)) for n, race in races.items()]
+    kernels = [dict(size=str(n), kernel=min(times, key=times.get))
+               for n, times in kernel_times.items()]
     return outputs, seconds, cpu, kernels
 
 class EngineProcess(ProcessPoolExecutor):
