@@ -18,7 +18,7 @@ SEARCHES = { # the page that teaches it comes first
     'multi-head attention': ('transformer', 'attention'), 'causal mask': ('transformer', 'attention'),
     'weight tying': ('transformer', 'architecture'), 'warmup': ('transformer', 'learning', 'optimizers'),
     'label smoothing': ('transformer', 'learning', 'losses'), 'beam search': ('beam', 'beam_search'),
-    'positional encoding': ('transformer', 'positions'), 'layer normalization': ('transformer', 'normalization'),
+    'positional encoding': ('transformer', 'position_encodings'), 'layer normalization': ('transformer', 'normalization'),
     'BLEU': ('evaluation', 'metrics'), 'checkpoint averaging': ('checkpoints',), 'teacher forcing': ('transformer',),
     'KV cache': ('cache',)}
 FAULTS = dict(empty='charts without marks', tables='tables shown as text', drawings='empty drawings', raw='formulas not rendered', wide='pixels too wide',
@@ -104,7 +104,7 @@ async def look(browser, base, name, facts, faults):
 async def without_scripts(browser, base, faults):
     "Charts are pictures where scripts are off"
     page = await (context := await browser.new_context(java_script_enabled=False)).new_page()
-    await page.goto(base + 'positions.html')
+    await page.goto(base + 'position_encodings.html')
     if not await page.locator('figure.chart img').count(): faults.append('no picture stands for a chart where scripts are off')
     await context.close()
 

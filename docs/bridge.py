@@ -109,7 +109,9 @@ def main(source, target):
     side = yaml.safe_load((source/'_quarto.yml').read_text())['website']['sidebar']['contents']
     chapters = [dict(section='', contents=[c for c in side if isinstance(c, str) and page(c) != 'index']), *(c for c in side if isinstance(c, dict))]
     trees = ['```{{toctree}}\n:hidden:\n{}\n{}\n```'.format(f':caption: {c["section"]}\n' * bool(c['section']), '\n'.join(map(page, c['contents']))) for c in chapters if c['contents']]
-    for path in source.glob('*.ipynb'):
+    paths = list(source.glob('*.ipynb'))
+    if len({page(path) for path in paths}) < len(paths): raise ValueError('two notebooks have one name without their numbers')
+    for path in paths:
         nb = nbformat.read(path, 4)
         front = yaml.safe_load(nb.cells[0].source.strip().strip('-'))
         head = f'# {front["title"]}\n\n*{front["description"]}* [Run on Colab]({COLAB}{path.name})'

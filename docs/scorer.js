@@ -1,5 +1,5 @@
 // A section whose heading is the query comes first; pages that only list or mention terms come last.
-const ORDER = ["transformer", "attention", "positions", "normalization", "architecture", "learning", "fast", "cache", "losses"];
+const ORDER = ["transformer", "attention", "position_encodings", "normalization", "architecture", "learning", "fast", "cache", "losses"];
 const LISTS = ["faq", "glossary", "bibliography", "bug_museum", "solutions", "exercises", "all"];
 var Scorer = {
   score: ([docname, title, , , score]) => {
