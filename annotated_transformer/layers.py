@@ -116,8 +116,8 @@ def swap(
 )->nn.Module:        # The same model
     "Replace every module of one class."
     for parent in list(model.modules()):
-        for name, part in list(parent.named_children()):
-            if type(part) is kind: setattr(parent, name, make(part))
+        for name, child in list(parent.named_children()):
+            if type(child) is kind: setattr(parent, name, make(child))
     return model
 
 # %% ../nbs/07_layers.ipynb #cee0df21

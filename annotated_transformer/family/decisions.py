@@ -41,11 +41,14 @@ class Gate(nn.Module):
         y:Tensor, # Output of the sub-layer `(..., D)`
     )->Tensor:    # `(..., D)`
         "(1 - z)x + zh."
-        (wr, wz, wg), (ur, uz) = self.W(y).chunk(3, -1), self.U(x).chunk(2, -1)
-        r, z = (wr + ur).sigmoid(), (wz + uz - self.b).sigmoid()
+        wr, wz, wg = self.W(y).chunk(3, -1)
+        ur, uz = self.U(x).chunk(2, -1)
+        r = (wr + ur).sigmoid()
+        z = (wz + uz - self.b).sigmoid()
         h = torch.tanh(wg + self.U_g(r * x))
         return (1 - z) * x + z * h
 
+# %% ../../nbs/69_decisions.ipynb #922c5d02
 class GatedConnection(SublayerConnection):
     "Normalization, sub-layer, ReLU and gate (1910.06764, §3)."
     def __init__(self, size, dropout, bias=2.):
@@ -96,8 +99,9 @@ class DecisionTransformer(nn.Module):
     )->Tensor:          # Logits of the action of each step `(B, T, actions)`
         "Interleave, decode, predict at the states."
         if time is None: time = torch.arange(returns.size(1), device=returns.device)
-        parts = zip(self.embed, (returns[..., None], states, actions))
-        x = torch.stack([embed(part) for embed, part in parts], 2)            # (B, T, 3, D)
+        inputs = returns[..., None], states, actions
+        vectors = [embed(values) for embed, values in zip(self.embed, inputs)]
+        x = torch.stack(vectors, 2)                                           # (B, T, 3, D)
         x = (x + self.embed_time(time).unsqueeze(-2)).flatten(1, 2)           # (B, 3T, D)
         x = self.dropout(self.embed_norm(x))
         x = self.decoder(x, None, None, subsequent_mask(x.size(1), x.device))
@@ -118,19 +122,21 @@ def random_graph(
     near.view(-1)[ends.topk(extra).indices] = True
     return near | near.T
 
+# %% ../../nbs/69_decisions.ipynb #d0695b8e
 def distances(
     near:Tensor, # Adjacency matrix
     goal:int,    # Node
 )->Tensor:       # `(nodes,)`
     "Return the number of steps from each node of a connected graph to the goal."
     check_number("goal", goal, 0, len(near) - 1, whole=True)
-    found = torch.full((len(near),), -1)
+    steps = torch.full((len(near),), -1)
     reached = torch.arange(len(near)) == goal
     for n in range(len(near)):
-        found[reached & (found < 0)] = n
+        steps[reached & (steps < 0)] = n
         reached = reached | near[reached].any(0)
-    return found
+    return steps
 
+# %% ../../nbs/69_decisions.ipynb #57d7c087
 def random_walks(
     near:Tensor, # Adjacency matrix
     goal:int,    # Node at which a walk ends
@@ -150,6 +156,7 @@ def random_walks(
     walks = walks[walks[:, -1] == goal]
     return walks, (walks != goal).sum(1)
 
+# %% ../../nbs/69_decisions.ipynb #0c92d5d5
 def walk_loss(
     model:DecisionTransformer, # States and actions are nodes
     walks:Tensor,              # Nodes `(B, length + 1)`
@@ -164,6 +171,7 @@ def walk_loss(
     labels = walks[:, 1:].masked_fill(time >= steps[:, None], -100)
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
 
+# %% ../../nbs/69_decisions.ipynb #515aa11c
 @torch.no_grad()
 def walk_to_goal(
     model:DecisionTransformer, # In evaluation mode

@@ -46,6 +46,7 @@ class StepNorm(nn.Module):
         "Add the signal, then normalize."
         return self.norm(x + self.signal)
 
+# %% ../../nbs/67_depth.ipynb #69d0772b
 def shallow_copy(module):
     "A new module around the same parameters and children."
     new = copy.copy(module)
@@ -60,11 +61,10 @@ def share_layers(
     "Apply the first layer in every step (1807.03819, §2.1)."
     check_number("steps", steps, 1, whole=True)
     def layer_of(step):
-        layer, parts = shallow_copy(first), []
-        for part in first.sublayer:
-            parts.append(shallow_copy(part))
-            if signal: parts[-1].norm = StepNorm(part.norm, step)
-        layer.sublayer = nn.ModuleList(parts)
+        layer = shallow_copy(first)
+        layer.sublayer = nn.ModuleList(shallow_copy(connection) for connection in first.sublayer)
+        for connection in layer.sublayer:
+            if signal: connection.norm = StepNorm(connection.norm, step)
         return layer
     first = stack.layers[0]
     stack.layers = nn.ModuleList(layer_of(n) for n in range(steps))
@@ -78,6 +78,7 @@ class Halting(NamedTuple):
     steps:Tensor # Number of steps `(B, L)`
     cost:Tensor  # Ponder cost N + R `(B, L)`
 
+# %% ../../nbs/67_depth.ipynb #9dbdf633
 class AdaptiveSteps(nn.Module):
     "Encoder or decoder that applies one layer until each token halts (1603.08983, §2)."
     def __init__(self,
@@ -88,7 +89,9 @@ class AdaptiveSteps(nn.Module):
         super().__init__()
         check_number("steps", steps, 1, whole=True)
         check_number("eps", eps, 0, 1)
-        self.layer, self.eps, self.max_steps = layer, eps, steps
+        self.layer = layer
+        self.eps = eps
+        self.max_steps = steps
         self.norm = LayerNorm(layer.size) if layer.norm_first else nn.Identity()
         self.halt = nn.Linear(layer.size, 1)
         signal = sinusoids(steps, layer.size).to(self.halt.weight)
@@ -109,7 +112,9 @@ class AdaptiveSteps(nn.Module):
             last = (total + p >= 1 - self.eps) | (n == self.max_steps - 1)
             p = torch.where(last, 1 - total, p) * running
             remainder = remainder + p * last
-            out, total, steps = out + p[..., None] * x, total + p, steps + running
+            out = out + p[..., None] * x
+            total = total + p
+            steps = steps + running
             ps.append(p)
             running = running & ~last
             if not running.any(): break
@@ -123,8 +128,8 @@ class AdaptiveSteps(nn.Module):
 def ponder_cost(model, src, tgt, src_mask, tgt_mask):
     "Hidden states and mean ponder cost of a model whose decoder is `AdaptiveSteps`."
     memory = model.encode(src, src_mask)
-    found = model.decoder.run(model.tgt_embed(tgt), memory, src_mask, tgt_mask)
-    return found.out, found.cost.mean()
+    result = model.decoder.run(model.tgt_embed(tgt), memory, src_mask, tgt_mask)
+    return result.out, result.cost.mean()
 
 class WithCost(nn.Module):
     "Model that returns hidden states and the second term of its loss, for `run_epoch`."
@@ -139,6 +144,7 @@ class WithCost(nn.Module):
         "Return `(hidden states, cost)`."
         return self.cost(self.model, *inputs)
 
+# %% ../../nbs/67_depth.ipynb #190fa079
 class LossWithCost:
     "A loss for `run_epoch` plus a weighted second term."
     def __init__(self,
@@ -146,7 +152,9 @@ class LossWithCost:
         weight:float,  # Weight of the cost, for a whole update
         pad:int=2,     # Id of `<blank>`
     ):
-        self.loss, self.weight, self.pad = loss, weight, pad
+        self.loss = loss
+        self.weight = weight
+        self.pad = pad
 
     def __call__(self, out, y, norm):
         "Return the first loss, and the sum to differentiate."
@@ -186,6 +194,7 @@ class AdaptiveSpanAttention(RelativeAttention):
         self.record(weights)
         return self.dropout(weights) @ v
 
+# %% ../../nbs/67_depth.ipynb #64c38ef1
 def span_modules(model):
     "All modules with a learned span."
     return [m for m in model.modules() if isinstance(m, AdaptiveSpanAttention)]
@@ -228,6 +237,7 @@ def mean_loss(loss, states, y, norm):
     nodes = [loss(x, y, norm) for x in states]
     return nodes[-1][0], sum(node for _, node in nodes) / len(nodes)
 
+# %% ../../nbs/67_depth.ipynb #955f21ea
 class EarlyExitStep(CachedStep):
     "Decoding step in which each token leaves after the first layer with a clear prediction."
     def __init__(self,
@@ -265,6 +275,7 @@ class EarlyExitStep(CachedStep):
         x = first.norm(x) if first.norm_first else x
         self.project(layer.self_attn, self.layers[n][0], x)
 
+# %% ../../nbs/67_depth.ipynb #bca7aec6
 @torch.no_grad()
 def early_exit_search(
     model:nn.Module,          # An `EncoderDecoder` in evaluation mode

@@ -41,6 +41,7 @@ class Objective(nn.Module):
 
     def forward(self, *data): return self.loss(self.model, *data)
 
+# %% ../../nbs/62_extrapolation.ipynb #fa47d0d1
 def train_stack(
     models:Sequence[nn.Module],  # Models of one shape, trained in place
     loss:Callable,               # Function of a model and its tensors -> mean loss
@@ -53,50 +54,53 @@ def train_stack(
     "Train models at the same time, each with its own weights and data."
     if not models: raise ValueError("models is empty: give one model or more")
     device = next(models[0].parameters()).device
-    parts = [Objective(model.train(), loss) for model in models]
-    weights, buffers = stack_module_state(parts)
-    base = copy.deepcopy(parts[0])
+    objectives = [Objective(model.train(), loss) for model in models]
+    weights, buffers = stack_module_state(objectives)
+    base = copy.deepcopy(objectives[0])
     places = tied_places(base)
     optimizer = torch.optim.AdamW(rate_groups(weights, lr, factors), lr, (.9, .98),
                                   weight_decay=.01)
-    schedule, losses = warmup_decay(optimizer, updates, warmup), []
-    def one(weights, buffers, *data):
+    schedule = warmup_decay(optimizer, updates, warmup)
+    losses = []
+    def run_one(weights, buffers, *data):
         weights = {place: weights[name] for place, name in places.items()}
         return functional_call(base, (weights, buffers), data, tie_weights=False)
-    every = vmap(one, randomness="different")
+    run_all = vmap(run_one, randomness="different")
     for _, data in zip(range(updates), batches):
-        found = every(weights, buffers, *(x.to(device) for x in data))      # (models,)
+        loss_of_each = run_all(weights, buffers, *(x.to(device) for x in data)) # (models,)
         optimizer.zero_grad(set_to_none=True)
-        found.sum().backward()
+        loss_of_each.sum().backward()
         optimizer.step()
         schedule.step()
-        losses.append(found.detach())
+        losses.append(loss_of_each.detach())
     if len(losses) < updates:
         raise ValueError(f"batches ends after {len(losses)} of updates={updates}")
-    store_stack(parts, weights)
+    store_stack(objectives, weights)
     return torch.stack(losses).cpu()
 
+# %% ../../nbs/62_extrapolation.ipynb #72e02c63
 def tied_places(module):
     "Each place of a parameter, with the name by which `named_parameters` knows it."
     # functional_call does not restore a module that is reached by two names, so each is named once
     names = {id(p): name for name, p in module.named_parameters()}
-    return {f"{path}.{name}": names[id(p)] for path, part in module.named_modules()
-            for name, p in part.named_parameters(recurse=False)}
+    return {f"{path}.{name}": names[id(p)] for path, child in module.named_modules()
+            for name, p in child.named_parameters(recurse=False)}
 
 def rate_groups(weights, lr, factors=None):
     "Groups of parameters with one learning rate each."
     groups = {}
     for name, p in weights.items():
-        factor = next((f for part, f in (factors or {}).items() if part in name), 1)
+        matching = [f for fragment, f in (factors or {}).items() if fragment in name]
+        factor = matching[0] if matching else 1
         groups.setdefault(factor, []).append(p)
     return [dict(params=params, lr=lr * factor) for factor, params in groups.items()]
 
 @torch.no_grad()
-def store_stack(parts, weights):
+def store_stack(objectives, weights):
     "Copy the stacked weights back into the models."
-    for n, part in enumerate(parts):
-        for name, p in part.named_parameters(): p.copy_(weights[name][n])
-        part.eval()
+    for n, objective in enumerate(objectives):
+        for name, p in objective.named_parameters(): p.copy_(weights[name][n])
+        objective.eval()
 
 # %% ../../nbs/62_extrapolation.ipynb #718452f8
 def character_rows(
@@ -125,12 +129,14 @@ def for_each_scheme(
     facts = dict(command=f"python .ci/long.py 62 {word}", **machine, **facts)
     for name in chosen:
         start = time.perf_counter()
-        found = run(name, device)
-        found |= dict(seconds=round(time.perf_counter() - start, 1), hardware=machine["hardware"])
-        print(name, found, flush=True)
-        add_to_record(f"results/extrapolation_{word}.json", facts, name, found)
+        result = run(name, device)
+        seconds = round(time.perf_counter() - start, 1)
+        result |= dict(seconds=seconds, hardware=machine["hardware"])
+        print(name, result, flush=True)
+        add_to_record(f"results/extrapolation_{word}.json", facts, name, result)
 
-def add_to_record(path, facts, name, found):
+# %% ../../nbs/62_extrapolation.ipynb #8bb21f5e
+def add_to_record(path, facts, name, result):
     "Add one scheme to a record; several processes may do so, and other settings begin a new one."
     import fcntl
     def settings(facts): return {k: v for k, v in facts.items() if k not in ("hardware", "torch")}
@@ -143,7 +149,7 @@ def add_to_record(path, facts, name, found):
         schemes = old.pop("schemes", {})
         if settings(old) != settings(facts): schemes = {}
         file.truncate(0)
-        json.dump(facts | dict(schemes=schemes | {name: found}), file, indent=1)
+        json.dump(facts | dict(schemes=schemes | {name: result}), file, indent=1)
 
 # %% ../../nbs/62_extrapolation.ipynb #8f3e6d36
 def pocket_rows(
@@ -165,8 +171,10 @@ def sentence_batches(
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     while True:
         orders = torch.stack([torch.randperm(len(src), generator=rng) for rng in rngs])
-        for part in orders[:, :len(src) // rows * rows].split(rows, 1): yield src[part], tgt[part]
+        whole = orders[:, :len(src) // rows * rows]
+        for chosen in whole.split(rows, 1): yield src[chosen], tgt[chosen]
 
+# %% ../../nbs/62_extrapolation.ipynb #1f0e2541
 def forced_losses(
     model:nn.Module, # An `EncoderDecoder`
     src:Tensor,      # Source ids, padded
@@ -184,6 +192,7 @@ def sentence_loss(model, src, tgt):
     losses, real = forced_losses(model, src, tgt)
     return (losses * real).sum() / real.sum()
 
+# %% ../../nbs/62_extrapolation.ipynb #8b3aaeba
 @torch.no_grad()
 def alignment_counts(
     model:nn.Module, # An `EncoderDecoder`
@@ -196,15 +205,16 @@ def alignment_counts(
     counts = {}
     for name, weights in maps.items():
         if "src_attn" not in name: continue
-        best, counts[name] = weights.mean(1).argmax(-1).tolist(), [0, 0, 0]
+        counts[name] = [0, 0, 0]
+        best = weights.mean(1).argmax(-1).tolist()
         for row, p in zip(best, pairs):
-            found = {(i, j) for j, i in enumerate(row[:len(p.tgt_words)])}
+            links = {(i, j) for j, i in enumerate(row[:len(p.tgt_words)])}
             gold = set(p.alignment)
-            sizes = len(found), len(gold), len(found & gold)
+            sizes = len(links), len(gold), len(links & gold)
             counts[name] = [a + b for a, b in zip(counts[name], sizes)]
     return counts
 
-def alignment_error_rate(found, gold, both): return 1 - 2 * both / (found + gold)
+def alignment_error_rate(links, gold, correct): return 1 - 2 * correct / (links + gold)
 
 # %% ../../nbs/62_extrapolation.ipynb #20f11bea
 def copy_rows(
@@ -250,10 +260,11 @@ def recall_row(rng, pairs, queries, rows, symbols):
     keys = torch.rand(rows, symbols, generator=rng).argsort(-1)[:, :pairs]
     values = torch.randint(symbols, (rows, pairs), generator=rng) + symbols
     chosen = torch.rand(rows, pairs, generator=rng).argsort(-1)[:, :queries]
-    both = torch.stack([keys, values], -1)                                  # (rows, pairs, 2)
-    again = both.gather(1, chosen[..., None].expand(-1, -1, 2))
-    return torch.cat([both, again], 1).flatten(1) + 4
+    entries = torch.stack([keys, values], -1)                               # (rows, pairs, 2)
+    again = entries.gather(1, chosen[..., None].expand(-1, -1, 2))
+    return torch.cat([entries, again], 1).flatten(1) + 4
 
+# %% ../../nbs/62_extrapolation.ipynb #e6e3027e
 def recall_loss(model, x):
     "Loss of the values of the queries, the second half of each row."
     half = x.size(1) // 2

@@ -93,6 +93,11 @@ FAMILY = [
             "n, for some of the parameters", "", "1701.06538", "70_family#cards"),
     Variant("Image Transformer", "sparse attention", "local window in one or two dimensions",
             "n · w", "", "1802.05751", "63_sparse#patterns"),
+]
+
+# %% ../../nbs/70_family.ipynb #a891278e
+#| code-fold: true
+FAMILY += [
     Variant("Sparse Transformer", "sparse attention", "strided or fixed columns", "n √n", "",
             "1904.10509", "63_sparse#patterns"),
     Variant("Blockwise attention", "sparse attention", "permuted blocks per head", "n² / blocks",
@@ -121,6 +126,11 @@ FAMILY = [
             "64_linear#random-features-for-the-softmax-kernel"),
     Variant("Linformer", "low-rank attention", "projects keys and values to k rows", "n · k",
             "full attention", "2006.04768", "64_linear#linformer-fewer-keys"),
+]
+
+# %% ../../nbs/70_family.ipynb #7876b6e1
+#| code-fold: true
+FAMILY += [
     Variant("Multi-query attention", "multi-head mechanism", "one key and value head",
             "cache / h", "", "1911.02150", "07_layers#grouped-query-attention"),
     Variant("Grouped-query attention", "multi-head mechanism", "G key and value heads",
@@ -166,7 +176,9 @@ FAMILY = [
 ]
 
 # %% ../../nbs/70_family.ipynb #e379f875
-_WIDTH, _LABEL, _ROW = 760, 190, 26 # Pixels
+_WIDTH = 760 # Pixels, as below
+_LABEL = 190
+_ROW = 26
 
 def chip_rows(
     variants:Iterable[Variant], # Variants of one kind
@@ -188,11 +200,14 @@ def chip(v, x, y, width):
             f'<rect class="ink" x="{x}" y="{y}" width="{width}" height="20" rx="6"{dash}/>'
             f'<text x="{x + 8}" y="{y + 14}">{escape(v.name)}</text></a>')
 
+# %% ../../nbs/70_family.ipynb #4abd1ad2
 def draw_family(
     variants:Iterable[Variant]=tuple(FAMILY), # Variants to draw
 )->str:                                       # SVG
     "Draw the taxonomy: aims, kinds and variants, each variant as a link."
-    variants, parts, y = list(variants), [], 20
+    variants = list(variants)
+    parts = []
+    y = 20
     for aim in dict.fromkeys(KINDS.values()):
         parts.append(f'<text x="0" y="{y}" font-weight="bold">{aim}</text>')
         y += 8

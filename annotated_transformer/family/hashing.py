@@ -14,10 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotated_transformer.transformer import (
-    Decoder,
-    MultiHeadedAttention,
-)
+from ..transformer import Decoder, MultiHeadedAttention, masked_softmax
+from .shapes import CausalLayer
 
 # %% ../../nbs/65_hashing.ipynb #6c9e785e
 def hash_buckets(
@@ -66,7 +64,8 @@ def lsh_attention(
     chunk:int,        # Positions per chunk m, a divisor of n
 )->Tensor:            # `(B, h, n, d_v)`
     "Attention among visible pairs of all rounds, O(rounds · n · m) scores."
-    n, outputs, sums = q.size(2), [], []
+    n = q.size(2)
+    outputs, sums = [], []
     orders, places = sort_positions(buckets)                          # (rounds, B, h, n)
     chunks = places // chunk
     for order, place in zip(orders, places):
@@ -75,7 +74,8 @@ def lsh_attention(
         counts = sum(same_place(take(b, i)[..., None], take(c, i)[..., None],
                                 take(b, j)[..., None, :], take(c, j)[..., None, :], n // chunk)
                      for b, c in zip(buckets, chunks))                # (B, h, c, m, 2m)
-        b, k = buckets[len(sums)], F.normalize(rows(q, j), dim=-1)
+        b = buckets[len(sums)]
+        k = F.normalize(rows(q, j), dim=-1)
         visible = take(b, i)[..., None] == take(b, j)[..., None, :]
         if n == chunk: visible[..., chunk:] = False                   # there is one chunk only
         allowed = allowed_pairs(mask, i, j)
@@ -84,9 +84,9 @@ def lsh_attention(
         scores = scores.masked_fill(i[..., None] == j[..., None, :], -1e5)
         scores = scores.masked_fill(~(visible & allowed), -torch.inf)  # (B, h, c, m, 2m)
         total = scores.logsumexp(-1, keepdim=True)
-        found = (scores - total.clamp(min=-1e9)).exp() @ rows(v, j)   # (B, h, c, m, d_v)
+        out = (scores - total.clamp(min=-1e9)).exp() @ rows(v, j)     # (B, h, c, m, d_v)
         sums.append(total.flatten(2, 4).gather(-1, place))            # (B, h, n)
-        outputs.append(found.flatten(2, 3).gather(-2, place[..., None].expand_as(v)))
+        outputs.append(out.flatten(2, 3).gather(-2, place[..., None].expand_as(v)))
     weights = torch.stack(sums).softmax(0).nan_to_num()               # (rounds, B, h, n)
     return (weights[..., None] * torch.stack(outputs)).sum(0)
 
@@ -108,7 +108,7 @@ def shared_attention(
     "Dense attention with shared queries and keys; to itself only if no other key is visible."
     scores = q @ F.normalize(q, dim=-1).transpose(-2, -1) / math.sqrt(q.size(-1))
     scores = scores.masked_fill(torch.eye(q.size(2), dtype=torch.bool, device=q.device), -1e5)
-    return scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num() @ v
+    return masked_softmax(scores, mask) @ v
 
 # %% ../../nbs/65_hashing.ipynb #cffba383
 class SharedAttention(MultiHeadedAttention):
@@ -127,6 +127,7 @@ class SharedAttention(MultiHeadedAttention):
         mask = q.new_ones(1, 1, n, n, dtype=torch.bool) if mask is None else mask.bool()
         return (mask.unsqueeze(1) if mask.dim() == 3 else mask).expand(B, h, n, n)
 
+# %% ../../nbs/65_hashing.ipynb #179745d2
 class LSHAttention(SharedAttention):
     "Self-attention with shared queries and keys, among vectors with equal hashes."
     def __init__(self, h, d_model, *args, chunk=16, rounds=2, buckets=8):
@@ -167,17 +168,18 @@ class ReversibleFunction(torch.autograd.Function):
             y1, d2 = undo(f, states[0], y2, y1, d1, d2)               # y1 is now x1
         return d1, d2, None, *[None] * (len(ctx.needs_input_grad) - 3)
 
+# %% ../../nbs/65_hashing.ipynb #1453b5ad
 def random_state(x):
     "State of the random generator of the device of `x`."
     return torch.cuda.get_rng_state(x.device) if x.is_cuda else torch.get_rng_state()
 
-def undo(part, state, x, y, dy, dx):
-    "Return y - part(x), and dx plus the gradient of part at x; parameters collect theirs."
+def undo(f, state, x, y, dy, dx):
+    "Return y - f(x), and dx plus the gradient of f at x; parameters collect theirs."
     devices = [x.device] if x.is_cuda else []
     with torch.random.fork_rng(devices), torch.enable_grad():
         torch.cuda.set_rng_state(state, x.device) if x.is_cuda else torch.set_rng_state(state)
         x = x.detach().requires_grad_()
-        out = part(x)
+        out = f(x)
         torch.autograd.backward(out, dy)
     return y - out.detach(), dx + x.grad
 
@@ -189,19 +191,21 @@ class ReversibleDecoder(nn.Module):
     ):
         super().__init__()
         layers = decoder.layers
-        if not all(getattr(one, "causal", False) and one.norm_first for one in layers):
+        if not all(isinstance(layer, CausalLayer) and layer.norm_first for layer in layers):
             raise ValueError("ReversibleDecoder needs pre-norm layers without cross-attention")
         self.layers, self.norm = layers, decoder.norm
 
     def blocks(self, mask):
         "Two functions per layer: attention and feed-forward network, each after its norm."
         def attention(layer):
-            one = layer.sublayer[0]
-            def f(x): return one.dropout(layer.self_attn(*[one.norm(x)] * 3, mask))
+            connection = layer.sublayer[0]
+            def f(x):
+                x = connection.norm(x)
+                return connection.dropout(layer.self_attn(x, x, x, mask))
             return f
         def feed_forward(layer):
-            one = layer.sublayer[1]
-            return lambda x: one.dropout(layer.feed_forward(one.norm(x)))
+            connection = layer.sublayer[1]
+            return lambda x: connection.dropout(layer.feed_forward(connection.norm(x)))
         return [(attention(layer), feed_forward(layer)) for layer in self.layers]
 
     def forward(self,
@@ -235,11 +239,10 @@ def routing_attention(
     i = members
     qs = rows(q, i)                                                   # (B, h, c, w, K)
     scores = qs @ F.normalize(qs, dim=-1).transpose(-2, -1) / math.sqrt(q.size(-1))
-    scores = scores.masked_fill(~allowed_pairs(mask, i, i), -torch.inf)
-    found = scores.softmax(-1).nan_to_num() @ rows(v, i)
+    out = masked_softmax(scores, allowed_pairs(mask, i, i)) @ rows(v, i)
     at = i.flatten(2)
     total = torch.zeros_like(v).scatter_add(2, at[..., None].expand(-1, -1, -1, v.size(-1)),
-                                            found.flatten(2, 3))
+                                            out.flatten(2, 3))
     times = v.new_zeros(B, h, n).scatter_add(2, at, v.new_ones(at.shape))
     return total / times.clamp(min=1)[..., None]
 

@@ -64,11 +64,11 @@ def causal_linear_attention(
 )->tuple[Tensor, Tensor]:   # `(..., T, d_v)` and the state after the last position
     "Linear attention to each position and the ones before it."
     if state is None: state = key_value_state(k[..., :0, :], v[..., :0, :])
-    found = []
+    outputs = []
     for a, b, c in zip(*(x.split(chunk, -2) for x in (q, k, v))):
-        found.append((a @ b.transpose(-2, -1)).tril() @ with_ones(c) + a @ state)
+        outputs.append((a @ b.transpose(-2, -1)).tril() @ with_ones(c) + a @ state)
         state = state + key_value_state(b, c)
-    return divide(torch.cat(found, -2)), state
+    return divide(torch.cat(outputs, -2)), state
 
 # %% ../../nbs/64_linear.ipynb #48375a93
 def kernel_weights(
@@ -91,6 +91,7 @@ def is_causal(
     past = torch.ones(T, S, dtype=torch.bool, device=mask.device).tril(S - T)
     return torch.equal(mask != 0, (mask[..., -1:, :] != 0) & past)
 
+# %% ../../nbs/64_linear.ipynb #335d3c20
 class LinearAttention(MultiHeadedAttention):
     "Attention with the kernel φ(q) · φ(k) (2006.16236, §3)."
     def features(self, q, k):
@@ -193,7 +194,9 @@ class RandomFeatureAttention(LinearAttention):
 
     def features(self, q, k):
         "Random features of queries and keys, each divided by the fourth root of d_k."
-        phi, scale, W = FEATURES[self.kind], self.d_k ** -.25, self.W.to(q.dtype)
+        phi = FEATURES[self.kind]
+        scale = self.d_k ** -.25
+        W = self.W.to(q.dtype)
         return phi(q * scale, W, rescale=True), phi(k * scale, W)
 
     def redraw(self,
@@ -212,12 +215,13 @@ def gated_linear_attention(
 )->tuple[Tensor, Tensor]:   # `(..., T, d_v)` and the state after the last position
     "Causal linear attention whose state decays (2103.02143, §3.2)."
     if state is None: state = key_value_state(k[..., :0, :], v[..., :0, :])
-    found = []
+    outputs = []
     for t in range(q.size(-2)):
-        keep, new = gate[..., t, None, None], key_value_state(k[..., [t], :], v[..., [t], :])
+        keep = gate[..., t, None, None]
+        new = key_value_state(k[..., [t], :], v[..., [t], :])
         state = keep * state + (1 - keep) * new
-        found.append(q[..., [t], :] @ state)
-    return divide(torch.cat(found, -2)), state
+        outputs.append(q[..., [t], :] @ state)
+    return divide(torch.cat(outputs, -2)), state
 
 # %% ../../nbs/64_linear.ipynb #44803806
 class LinformerAttention(MultiHeadedAttention):
@@ -227,7 +231,8 @@ class LinformerAttention(MultiHeadedAttention):
         super().__init__(h, d_model, *args)
         if sharing not in self.sharings:
             raise ValueError(f"sharing={sharing!r} is not one of {', '.join(self.sharings)}")
-        shape, std = (h if sharing == "none" else 1, k, length), length ** -.5
+        shape = h if sharing == "none" else 1, k, length
+        std = length ** -.5
         self.E = nn.Parameter(torch.randn(shape) * std)
         self.F = self.E if sharing == "key-value" else nn.Parameter(torch.randn(shape) * std)
 
@@ -244,10 +249,11 @@ class LinformerAttention(MultiHeadedAttention):
         self.record(weights)
         return x
 
+# %% ../../nbs/64_linear.ipynb #fe2af945
 def share_layerwise(
     model:nn.Module, # With `LinformerAttention` of sharing "key-value"; changed in place
 )->nn.Module:        # The same model
     "Use the matrix of the first layer in every layer."
-    found = [m for m in model.modules() if isinstance(m, LinformerAttention)]
-    for attn in found: attn.E = attn.F = found[0].E
+    attentions = [m for m in model.modules() if isinstance(m, LinformerAttention)]
+    for attn in attentions: attn.E = attn.F = attentions[0].E
     return model

@@ -38,6 +38,7 @@ def layer_with_memory(
     x = layer.sublayer[0](x, lambda x: layer.self_attn(x, keys, keys, mask))
     return layer.sublayer[1](x, layer.feed_forward)
 
+# %% ../../nbs/66_memory.ipynb #34d8e3ff
 def no_memory(
     model:LanguageModel, # Gives the number of layers and the width
     B:int,               # Batch size
@@ -54,12 +55,13 @@ def run_segment(
     detach:bool=True,        # No gradient into the memory
 )->tuple[Tensor, list[Tensor]]: # Logits `(B, T, V)` and the new memory
     "Run one segment (1901.02860, §3.2)."
-    x, new = model.tgt_embed(ids), []
+    x = model.tgt_embed(ids)
+    new = []
     for layer, past in zip(model.decoder.layers, memory):
         seen = torch.cat([past, x], 1)
         new.append(seen[:, max(0, seen.size(1) - keep):])
         x = layer_with_memory(layer, x, seen)
-    if detach: new = [part.detach() for part in new]
+    if detach: new = [inputs.detach() for inputs in new]
     return model.generator.logits(model.decoder.norm(x)), new
 
 # %% ../../nbs/66_memory.ipynb #9d9a86e7
@@ -86,6 +88,7 @@ class Compression(nn.Module):
         pool = F.avg_pool1d if self.kind == "mean" else F.max_pool1d
         return pool(x, self.rate).transpose(1, 2)
 
+# %% ../../nbs/66_memory.ipynb #fbafc209
 def run_compressive(
     model:LanguageModel,       # Its position scheme should be a relative one
     compressions:nn.ModuleList, # One `Compression` per layer
@@ -94,15 +97,16 @@ def run_compressive(
     sizes:tuple=(64, 64),      # Longest memory and compressed memory
 )->tuple[Tensor, list, list]:  # Logits; new memory; (layer, x, old, compressed) of each layer
     "Run one segment; what leaves the memory is compressed (1911.05507, §3.1)."
-    x, new, moved = model.tgt_embed(ids), [], []
+    x = model.tgt_embed(ids)
+    new, moved = [], []
     for layer, compress, (short, long) in zip(model.decoder.layers, compressions, memory):
-        kept = torch.cat([short, x.detach()], 1)
-        leave = max(0, kept.size(1) - sizes[0]) // compress.rate * compress.rate
-        old, kept = kept[:, :leave], kept[:, leave:]
+        recent = torch.cat([short, x.detach()], 1)
+        leave = max(0, recent.size(1) - sizes[0]) // compress.rate * compress.rate
+        old, recent = recent[:, :leave], recent[:, leave:]
         small = compress(old) if leave else old
         if leave: moved.append((layer, x.detach(), old, small))
         longer = torch.cat([long, small.detach()], 1)
-        new.append((kept, longer[:, max(0, longer.size(1) - sizes[1]):]))
+        new.append((recent, longer[:, max(0, longer.size(1) - sizes[1]):]))
         x = layer_with_memory(layer, x, torch.cat([long, short, x], 1))
     return model.generator.logits(model.decoder.norm(x)), new, moved
 
@@ -114,7 +118,8 @@ def attention_loss(
     small:Tensor,    # Vectors after compression `(B, m / c, D)`
 )->Tensor:           # A number
     "Mean squared difference of the outputs of attention without positions (1911.05507, §3.2)."
-    attn, norm = layer.self_attn, layer.sublayer[0].norm if layer.norm_first else nn.Identity()
+    attn = layer.self_attn
+    norm = layer.sublayer[0].norm if layer.norm_first else nn.Identity()
     def attend(keys):
         pairs = (attn.W_q, x), (attn.W_k, keys), (attn.W_v, keys)
         projected = (frozen(linear, frozen(norm, y)) for linear, y in pairs)
@@ -210,6 +215,7 @@ class MemorizingAttention(MultiHeadedAttention):
             new = tuple(torch.cat(pair, 2) for pair in zip(store, new))
         return self.W_o(out.transpose(1, 2).flatten(-2)), new
 
+# %% ../../nbs/66_memory.ipynb #865d3251
 def add_store(
     model:LanguageModel, # Changed in place
     n:int=-1,            # Layer that gets the store
@@ -222,13 +228,16 @@ def add_store(
     model.decoder.layers[n].self_attn = new
     return model
 
+# %% ../../nbs/66_memory.ipynb #0826d2c9
 def run_with_store(
     model:LanguageModel, # A model of `add_store`
     ids:Tensor,          # Ids of a segment `(B, T)`
     store:tuple|None,    # Keys and values of earlier segments; None: empty
 )->tuple[Tensor, tuple]: # Logits `(B, T, V)`; the store with this segment
     "Run one segment; one layer also reads the store."
-    x, mask, new = model.tgt_embed(ids), subsequent_mask(ids.size(1), ids.device), store
+    x = model.tgt_embed(ids)
+    mask = subsequent_mask(ids.size(1), ids.device)
+    new = store
     for layer in model.decoder.layers:
         if isinstance(layer.self_attn, MemorizingAttention):
             read = partial(layer.self_attn.with_store, store=store)

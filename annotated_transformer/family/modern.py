@@ -55,10 +55,13 @@ def modernize(
     plain(model)
     if rms_norm: swap(model, LayerNorm, like_norm)
     if swiglu: swap(model, PositionwiseFeedForward, like_network)
-    more = [QKNormAttention] * qk_norm + [GroupedAttention] * (groups is not None)
-    if not more: return model
-    for kind in {type(m) for m in model.modules() if isinstance(m, MultiHeadedAttention)}:
-        new = combine(kind, *more, groups=1 if groups is None else groups)
+    kinds = []
+    if qk_norm: kinds.append(QKNormAttention)
+    if groups is not None: kinds.append(GroupedAttention)
+    if not kinds: return model
+    attentions = [m for m in model.modules() if isinstance(m, MultiHeadedAttention)]
+    for kind in dict.fromkeys(map(type, attentions)): # in their order: the draws are the same
+        new = combine(kind, *kinds, groups=1 if groups is None else groups)
         swap(model, kind, partial(like_attention, kind=new))
     return model
 
@@ -87,7 +90,8 @@ def saved_bytes(
     run:Callable,    # Forward pass, without arguments
 )->int:              # Bytes
     "Count the bytes that autograd saves in a forward pass."
-    own, sizes = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    sizes = {}
     def pack(x):
         memory = x.untyped_storage()
         if memory.data_ptr() not in own: sizes[memory.data_ptr()] = memory.nbytes()

@@ -48,7 +48,9 @@ class EncoderOnly(nn.Module):
         generator:nn.Module, # A `Generator`
     ):
         super().__init__()
-        self.encoder, self.embed, self.generator = encoder, embed, generator
+        self.encoder = encoder
+        self.embed = embed
+        self.generator = generator
 
     def forward(self,
         ids:Tensor,            # Ids `(B, S)`
@@ -57,6 +59,7 @@ class EncoderOnly(nn.Module):
         "Encode."
         return self.encoder(self.embed(ids), mask)
 
+# %% ../../nbs/60_shapes.ipynb #a302f0f3
 def make_encoder(
     vocab:int,         # Number of tokens V
     N:int=6,           # Number of layers
@@ -96,7 +99,6 @@ def mask_tokens(
 class CausalLayer(EncoderLayer):
     "Decoder layer without cross-attention."
     cacheable = True
-    causal = True
     src_attn = None # no cross-attention
     def forward(self,
         x:Tensor,                  # `(B, T, D)`
@@ -107,19 +109,22 @@ class CausalLayer(EncoderLayer):
         "Apply masked self-attention and the feed-forward network."
         return super().forward(x, tgt_mask)
 
+# %% ../../nbs/60_shapes.ipynb #8bf5d8ca
 def layer_with_result(
     layer:CausalLayer, # Layer
     x:Tensor,          # `(B, T, D)`
     attend:Callable,   # Normalized inputs -> output of the self-attention, another result
 )->tuple[Tensor, Any]: # `(B, T, D)`, the other result
     "Run a layer whose self-attention also returns something else, such as a memory."
-    found = []
+    results = []
     def first(x):
         out, result = attend(x)
-        found.append(result)
+        results.append(result)
         return out
-    return layer.sublayer[1](layer.sublayer[0](x, first), layer.feed_forward), found[0]
+    x = layer.sublayer[0](x, first)
+    return layer.sublayer[1](x, layer.feed_forward), results[0]
 
+# %% ../../nbs/60_shapes.ipynb #ace60ca2
 class LanguageModel(EncoderDecoder):
     "Decoder-only model: an `EncoderDecoder` whose source is empty."
     def __init__(self,
@@ -182,6 +187,7 @@ def read_prose(
         raise ValueError("prose.xz is damaged: its sha256 does not match")
     return lzma.decompress(data).decode()
 
+# %% ../../nbs/60_shapes.ipynb #b8d01f06
 class Characters:
     "Ids of the characters of a text; its last tenth is for validation."
     def __init__(self,
@@ -229,6 +235,7 @@ def warmup_decay(
     def factor(n): return min(1, (n + 1) / warmup) * max(.02, 1 - n / max(updates, 1))
     return torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
 
+# %% ../../nbs/60_shapes.ipynb #572f1a2e
 def train_characters(
     model:LanguageModel, # Trained in place
     data:Characters,     # Text
@@ -256,6 +263,7 @@ def train_characters(
     model.eval()
     return torch.stack(losses).tolist() if losses else []
 
+# %% ../../nbs/60_shapes.ipynb #1e8a69e2
 @torch.no_grad()
 def characters_loss(
     model:LanguageModel, # In evaluation mode
@@ -273,13 +281,13 @@ def characters_losses(model, data, length=64, last=32, rows=64):
     device, longest = next(model.parameters()).device, 2048
     end = torch.linspace(longest, len(data.valid) - 2, rows).long()[:, None]
     x = data.valid[end + torch.arange(-length, 1)].to(device)
-    found = []
-    for part in x.split(max(1, 8192 // length)):
-        logits = model.next_logits(part[:, :-1])[:, -last:]
-        labels = part[:, -last:]
+    losses = []
+    for chunk in x.split(max(1, 8192 // length)):
+        logits = model.next_logits(chunk[:, :-1])[:, -last:]
+        labels = chunk[:, -last:]
         loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none")
-        found.append(loss.view(labels.shape))
-    return torch.cat(found)
+        losses.append(loss.view(labels.shape))
+    return torch.cat(losses)
 
 # %% ../../nbs/60_shapes.ipynb #7ca07996
 def cut_patches(
@@ -292,6 +300,7 @@ def cut_patches(
     x = pictures.unfold(2, size, size).unfold(3, size, size)     # (B, C, H/P, W/P, P, P)
     return x.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)  # (B, T, C * P * P)
 
+# %% ../../nbs/60_shapes.ipynb #8acef3ba
 class PatchModel(nn.Module):
     "Encoder over patches; the class is predicted from a class token (2010.11929, §3.1)."
     def __init__(self,

@@ -40,6 +40,7 @@ def image_2d(columns, radius):
         return (rows.abs() <= radius) & (steps.abs() <= radius)
     return allowed
 
+# %% ../../nbs/63_sparse.ipynb #665ba235
 def strided(step):
     "The nearest keys and every `step`-th key (1904.10509, §4.3)."
     return lambda i, j: ((i - j).abs() < step) | ((i - j) % step == 0)
@@ -55,6 +56,7 @@ def blockwise(size, order):
         raise ValueError(f"order={order.tolist()} is not a permutation of 0 to {len(order) - 1}")
     return lambda i, j: order.to(i.device)[i // size] == j // size
 
+# %% ../../nbs/63_sparse.ipynb #0bbe6b40
 def longformer(width, places):
     "A window, and global positions: they attend to all, all attend to them (2004.05150, §3.1)."
     def is_global(i): return torch.isin(i, torch.tensor(list(places), device=i.device))
@@ -130,6 +132,7 @@ def plan(
         groups.append(Group(blocks, keys, allowed))
     return groups
 
+# %% ../../nbs/63_sparse.ipynb #d03d4812
 def sparse_attention(
     q:Tensor,            # Queries `(B, h, n, K)`
     k:Tensor,            # Keys `(B, h, n, K)`
@@ -139,7 +142,8 @@ def sparse_attention(
     dropout:float=0.,    # Dropout probability of the weights
 )->Tensor:               # `(B, h, n, d_v)`
     "Attention over the planned pairs."
-    n, block, outputs = q.size(2), groups[0].mask.size(1), []
+    n, block = q.size(2), groups[0].mask.size(1)
+    outputs = []
     planned = sum(len(group.blocks) for group in groups)
     if planned != -(-n // block):
         raise ValueError(f"groups has {planned} blocks of {block} queries, but q has n={n}")
@@ -181,11 +185,12 @@ class SparseAttention(MultiHeadedAttention):
             planned = torch.equal(mask, keep[:, None] & subsequent_mask(T, q.device))
         share = self.h // len(self.patterns)                                # heads per pattern
         if planned:
-            dropout, found = self.dropout.p if self.training else 0., []
+            dropout = self.dropout.p if self.training else 0.
+            outputs = []
             for pattern, *qkv in zip(self.patterns, *(x.split(share, 1) for x in (q, k, v))):
                 groups = cached_plan(pattern, is_causal, T, self.block, q.device)
-                found.append(sparse_attention(*qkv, groups, keep, dropout))
-            return torch.cat(found, 1)
+                outputs.append(sparse_attention(*qkv, groups, keep, dropout))
+            return torch.cat(outputs, 1)
         j = torch.arange(S, device=q.device)
         allowed = [pattern(j[S - T:, None], j[None]).expand(T, S) for pattern in self.patterns]
         allowed = torch.stack(allowed).repeat_interleave(share, 0)[None]    # (1, h, T, S)
