@@ -64,11 +64,12 @@ def _unique(items):
     if len(row) < len(items): raise KeyError
     return row
 
-def _json_object(line, place):
-    "Return the object of a line, or the one under `translation`."
+def _json_object(line, path, n):
+    "Return the object of line n, or the one under `translation`."
     try: row = json.loads(line, object_pairs_hook=_unique)
-    except KeyError: raise ValueError(f"{place}: a key is repeated.") from None
-    except (ValueError, RecursionError): raise ValueError(f"{place}: not JSON.") from None
+    except KeyError: raise ValueError(f"{path}, line {n}: a key is repeated.") from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path}, line {n}: not JSON.") from None
     if not isinstance(row, dict): return {}
     inner = row.get("translation")
     return inner if isinstance(inner, dict) else row
@@ -81,16 +82,15 @@ def jsonl_pairs(
 )->Iterator[tuple[str, str]]: # Pairs
     "Iterate over the pairs of a file of JSON lines."
     for n, line in enumerate(read_lines(path), 1):
-        place = f"{path}, line {n}"
-        row = _json_object(line, place)
+        row = _json_object(line, path, n)
         pair = row.get(src_key), row.get(tgt_key)
         if not all(isinstance(text, str) for text in pair):
             needed = f"{short_repr(src_key)} and {short_repr(tgt_key)}"
-            raise ValueError(f"{place}: needs text under {needed}, "
+            raise ValueError(f"{path}, line {n}: needs text under {needed}, "
                              f"and has the keys {short_repr([*row])}.")
         try: "".join(pair).encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{place}: holds half a surrogate pair.") from None
+            raise ValueError(f"{path}, line {n}: holds half a surrogate pair.") from None
         yield pair
 
 # %% ../../nbs/27_pairs.ipynb #c0de0001

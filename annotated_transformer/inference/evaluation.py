@@ -113,7 +113,8 @@ def corpus_bleu(
     "Corpus BLEU (§6.1)."
     texts = matched_texts(references, outputs=outputs)
     if lowercase: texts = [[text.lower() for text in side] for side in texts]
-    counts = _count_texts(bleu_tokenizer(tokenize), *texts)
+    split = bleu_tokenizer(tokenize)
+    counts = [bleu_counts(split(o), split(r)) for o, r in zip(*texts)]
     return bleu_of_counts([sum(column) for column in zip(*counts)])
 
 def _count_texts(split, outputs, references):
