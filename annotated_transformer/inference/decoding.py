@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from ..checks import check_ids, check_mask, check_number, short_repr
 from ..engine.cache import combine_logits, parts, position_limit
 from ..engine.fast import shared_copy
-from ..engine.products import is_known
-from ..engine.program import IncrementalDecoder
+from ..engine.program import IncrementalDecoder, is_known
 from ..transformer import recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/42_decoding.ipynb #70ee4c5e
