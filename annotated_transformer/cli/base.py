@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['USER_ERRORS', 'DISK_ERRORS', 'one_line', 'bounded', 'open_streams', 'discard_output', 'say', 'stoppable',
            'report_error', 'reported_errors', 'parse_options', 'run_command', 'user_path', 'load_models',
-           'hide_progress_bars', 'command_line', 'check_record', 'check_ranking']
+           'hide_progress_bars', 'scored_pairs', 'command_line', 'check_record', 'check_ranking']
 
 # %% ../../nbs/71_cli_base.ipynb #133c064a
 import errno
@@ -27,6 +27,7 @@ from tempfile import TemporaryFile
 from fastcore import script
 
 from ..checks import short_repr
+from ..data.corpora import CORPORA, load_corpus
 from ..inference.translator import Translator
 from ..train.distributed import int_of
 from ..train.run import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
@@ -198,6 +199,15 @@ def hide_progress_bars()->None:
     if sys.stderr.isatty(): return
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1") # read at import
     if "datasets" in sys.modules: sys.modules["datasets"].disable_progress_bars()
+
+# %% ../../nbs/71_cli_base.ipynb #2ce24595
+def scored_pairs(data, split=None, pair="de-en"):
+    "Name and pairs of the scored part; None: all of a file, the test set of a corpus or folder."
+    hide_progress_bars()
+    parts = data in CORPORA or Path(data).is_dir()
+    if split is None: split = "test" if parts else "all"
+    names = ("train", "valid", "test") if parts and split == "all" else [split]
+    return split, [two for name in names for two in load_corpus(data, name, pair)]
 
 # %% ../../nbs/71_cli_base.ipynb #44523029
 def command_line(name:str, function:Callable, given:dict)->str:

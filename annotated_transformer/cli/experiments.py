@@ -15,6 +15,7 @@ from annotated_transformer.cli.base import (
     hide_progress_bars,
     load_models,
     run_command,
+    scored_pairs,
     user_path,
 )
 from annotated_transformer.lab.experiments import (
@@ -28,10 +29,9 @@ from ..checks import check_number
 from ..data.corpora import load_corpus
 from ..data.pairs import languages
 from ..files import write_json
-from ..inference.metrics import language_pair
+from ..inference.translator import language_pair
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
-from .evaluate import scored_pairs
 
 # %% ../../nbs/75_cli_experiments.ipynb #dbe64e96
 def new_record(table, command):

@@ -19,6 +19,14 @@ from types import SimpleNamespace
 
 import torch
 
+from annotated_transformer.cli.base import (
+    command_line,
+    hide_progress_bars,
+    one_line,
+    run_command,
+    user_path,
+)
+
 from ..checks import check_choice, check_number, short_repr
 from ..data.corpora import load_corpus
 from ..data.shards import check_free
@@ -32,7 +40,6 @@ from ..train.hardware import hardware
 from ..train.monitoring import Speed, all_of, headline, tensorboard
 from ..train.recipes import recipe, run_options
 from ..train.run import has_checkpoint, lock_folder, run_folder
-from .base import command_line, hide_progress_bars, one_line, run_command, user_path
 
 # %% ../../nbs/72_cli_train.ipynb #06e0fd57
 def load_parts(data, pair, on_disk=False):
@@ -87,7 +94,8 @@ class EarlierRun:
         if self.kept.is_dir():
             if checkpoints(self.folder): return shutil.rmtree(self.kept, ignore_errors=True)
             if has_checkpoint(self.folder):
-                return _note(f"the new run has no whole epoch yet: the earlier one stays in {self.kept}")
+                text = "the new run has no whole epoch yet: the earlier one stays in"
+                return _note(f"{text} {self.kept}")
             os.replace(self.kept, self.moving)
         if self.moving.is_dir():
             _move_run(self.moving, self.folder)

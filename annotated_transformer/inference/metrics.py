@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['UNITS', 'Metric', 'library_metrics', 'split_words', 'edit_distance', 'word_error_rate', 'character_error_rate',
            'teacher_forced', 'vocabulary_name', 'Report', 'compute_metrics', 'text_table', 'side_by_side',
-           'compare_metric', 'evaluate_translator', 'language_pair', 'compare_reports']
+           'compare_metric', 'evaluate_translator', 'compare_reports']
 
 # %% ../../nbs/48_metrics.ipynb #8bbe366f
 import math
@@ -30,10 +30,11 @@ from annotated_transformer.inference.translator import (
     check_single,
     encode_scored,
     ensemble_models,
+    language_pair,
     score_ids,
 )
 
-from ..checks import check_choice, short_repr
+from ..checks import check_choice
 from ..data.normalize import clean_text
 from ..data.pairs import languages
 from ..data.words import UNK
@@ -265,15 +266,6 @@ def evaluate_translator(
     outputs = list(stream)
     references = [reference for _, reference in pairs]
     return outputs, compute_metrics(outputs, references, forced, lowercase, tokenize=tokenize)
-
-def language_pair(translators):
-    "Languages of the models, such as de-en; raise unless all are the same."
-    pairs = [translator.about.get("pair", "de-en") for translator in translators]
-    if not pairs: raise ValueError("translators is empty.")
-    if len(set(pairs)) > 1:
-        two = " and ".join(map(short_repr, dict.fromkeys(pairs)))
-        raise ValueError(f"the models translate {two}: give --pair.")
-    return pairs[0]
 
 def compare_reports(
     outputs:Sequence[list[str]], # Of the system, and of the baseline if there is one

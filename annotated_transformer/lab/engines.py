@@ -37,8 +37,7 @@ from ..inference.beam import SearchOptions, beam_search
 from ..inference.decoding import greedy_search
 from ..inference.evaluation import score
 from ..inference.export import export_ctranslate2
-from ..inference.metrics import language_pair
-from ..inference.translator import Translator
+from ..inference.translator import Translator, language_pair
 from ..train.hardware import hardware, tune_allocator
 from ..transformer import greedy_decode, padding_mask, subsequent_mask
 from .benchmarks import interleave, ratio

@@ -19,8 +19,7 @@ from ..data.corpora import pairs_digest
 from ..data.pairs import languages
 from ..files import write_json
 from ..inference import evaluation
-from ..inference.metrics import language_pair
-from ..inference.translator import Translator
+from ..inference.translator import Translator, language_pair
 from ..train.hardware import hardware
 from ..train.recipes import check_pairs, recipe
 
