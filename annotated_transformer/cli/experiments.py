@@ -32,6 +32,7 @@ from ..files import write_json
 from ..inference.translator import language_pair
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
+from ..train.recipes import run_options
 
 # %% ../../nbs/75_cli_experiments.ipynb #dbe64e96
 def new_record(table, command):
@@ -62,6 +63,7 @@ def ablate(
     check_number("seeds", seeds, 1, whole=True)
     if pairs is not None: check_number("pairs", pairs, 1, whole=True)
     plans = ablation_plans(data, preset, rows, set, only, vocab)
+    options = run_options(set)
     _, target_language = languages(pair)
     out = user_path("out", out)
     data = user_path("data", data)
@@ -74,7 +76,7 @@ def ablate(
     for seed in range(seeds):
         for name, plan in plans.items():
             folder = Path(out)/f"{name.replace(' ', '-')}-{seed}"
-            run = one_training(folder, parts, plan, pair, seed, device)
+            run = one_training(folder, parts, plan, pair, seed, device, **options)
             results.setdefault(name, []).append(run)
             written = write_table(table, results, references, command, target_language)
             row = written[list(results).index(name)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from ..checks import check_choice, check_number
-from ..config import TrainingConfig, TransformerConfig, upgrade_settings
+from ..config import MOVED_FIELDS, TrainingConfig, TransformerConfig
 from ..data.corpora import pairs_digest
 from ..data.pairs import languages
 from ..files import write_json
@@ -65,38 +65,50 @@ def one_training(
     pair:str="de-en",    # Languages, source first
     seed:int=0,          # Seed of weights, batches and dropout
     device:str|None=None, # Device; None: the fastest
+    **options,           # Run options, as from `run_options`
 )->dict:                 # Validation translations and losses, seconds, hardware, speed
     "Train once, or read the result of an earlier call."
-    (model, training, vocab), done = plan, Path(out)/"done.json"
+    model, training, vocab = plan
     training = replace(training, seed=seed)
+    digests = {split: pairs_digest(pairs) for split, pairs in parts.items()}
     settings = dict(model=asdict(model), training=asdict(training), vocab=vocab, pair=pair,
-                    data={part: pairs_digest(pairs) for part, pairs in parts.items()})
+                    data=digests)
+    done = Path(out)/"done.json"
     if done.is_file(): return read_training(done, settings)
     translator = Translator.fit(parts["train"], parts["valid"], model, training, vocab_size=vocab,
                                 pair=pair, out=Path(out)/"run", resume=True, progress=False,
-                                device=device)
-    rows = translator.history
-    result = dict(of=settings, outputs=list(translator.translate(s for s, _ in parts["valid"])),
-                  seconds=rows[-1]["seconds"], speed=translator.about["speed"],
-                  valid_nll=[round(row["valid_nll"], 4) for row in rows],
+                                device=device, **options)
+    sources = [source for source, _ in parts["valid"]]
+    history = translator.history
+    result = dict(of=settings, outputs=list(translator.translate(sources)),
+                  seconds=history[-1]["seconds"], speed=translator.about["speed"],
+                  valid_nll=[round(row["valid_nll"], 4) for row in history],
                   hardware=hardware(translator.device))
     write_json(done, result)
     return result
 
+# %% ../../nbs/57_experiments.ipynb #fa2cccf8
 def read_training(done, settings):
     "Read the result of an earlier run from its file; raise if its settings differ."
-    try: kept = json.loads(done.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError): kept = None
-    if not isinstance(kept, dict) or not isinstance(kept.get("of"), dict):
+    try: result = json.loads(done.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError): result = None
+    if not isinstance(result, dict) or not isinstance(result.get("of"), dict):
         raise ValueError(f"{done} is damaged: remove it to resume from the checkpoints.")
-    defaults = dict(model=asdict(TransformerConfig()), training=asdict(TrainingConfig()))
-    noted = {name: defaults.get(name, {}) | upgrade_settings(one) if isinstance(one, dict) else one
-             for name, one in kept["of"].items()} # settings that an older version did not have
-    other = [name for name in settings if noted.get(name) != settings[name]]
-    if other:
-        raise ValueError(f"{done.parent} holds a training with another {' and '.join(other)}: "
+    earlier = _settings_of(result)
+    changed = [name for name in settings if earlier.get(name) != settings[name]]
+    if changed:
+        raise ValueError(f"{done.parent} holds a training with another {' and '.join(changed)}: "
                          "choose another out.")
-    return kept
+    return result
+
+def _settings_of(result):
+    "Settings of an earlier run; later fields have their defaults, run options are left out."
+    settings = dict(result["of"])
+    for name, config in (("model", TransformerConfig()), ("training", TrainingConfig())):
+        if not isinstance(settings.get(name), dict): continue
+        given = {field: v for field, v in settings[name].items() if field not in MOVED_FIELDS}
+        settings[name] = asdict(config) | given
+    return settings
 
 # %% ../../nbs/57_experiments.ipynb #0532edbc
 def over_seeds(
@@ -109,21 +121,23 @@ def over_seeds(
 
 def ablation_row(name, runs, base, references, lang="en"):
     "Row of a variant; `runs` and `base` are results of `one_training`, one per seed."
-    outputs, wanted = ([run["outputs"] for run in some] for some in (runs, base))
+    outputs = [run["outputs"] for run in runs]
+    base_outputs = [run["outputs"] for run in base]
     n = min(len(runs), len(base))
-    test = evaluation.paired_bootstrap(wanted[:n], outputs[:n], references, lang=lang)
-    row = over_seeds(evaluation.score(texts, references, lang=lang).bleu for texts in outputs)
-    row |= {key: round(getattr(test, key), 2) for key in ("difference", "low", "high")}
+    test = evaluation.paired_bootstrap(base_outputs[:n], outputs[:n], references, lang=lang)
+    scores = over_seeds(evaluation.score(texts, references, lang=lang).bleu for texts in outputs)
     losses = [run["valid_nll"][-1] for run in runs]
-    return dict(variant=name) | row | dict(p=round(test.p_value, 3), nll=round(mean(losses), 3),
-        nlls=losses, seconds=round(mean(run["seconds"] for run in runs)))
+    return dict(variant=name, **scores, difference=round(test.difference, 2),
+                low=round(test.low, 2), high=round(test.high, 2), p=round(test.p_value, 3),
+                nll=round(mean(losses), 3), nlls=losses,
+                seconds=round(mean(run["seconds"] for run in runs)))
 
 def write_table(path, results, references, command, lang="en"):
     "Write and return the rows of all variants; `results` has a list of runs for each variant."
     base = results["base"]
     rows = [ablation_row(n, runs, base, references, lang) for n, runs in results.items()]
     write_json(path, dict(command=command, hardware=base[0]["hardware"],
-                                   sentences=len(references), table=rows))
+                          sentences=len(references), table=rows))
     return rows
 
 # %% ../../nbs/57_experiments.ipynb #285d6baf
@@ -157,31 +171,39 @@ def quality_grid(
     if mbr == 1: raise ValueError("mbr=1 leaves one hypothesis: give 2 or more, or 0.")
     if not splits: raise ValueError("splits is empty: give a test set.")
     if ensemble and len(translators) < 2: raise ValueError("ensemble=True needs two translators.")
-    lang, rows = languages(language_pair(translators))[1], []
+    lang = languages(language_pair(translators))[1]
     evaluation.bleu_forms([""], [""], lang) # raises if a package is missing
     searches = [dict(beam_size=beam) for beam in beams]
     if mbr: searches.append(dict(beam_size=mbr, mbr=True))
+    rows = []
     for name, pairs in splits.items():
         sources, references = zip(*check_pairs(pairs, name))
-        for how in searches:
-            def translate(one, *others, how=how, sources=sources):
-                options = dict(length_penalty=length_penalty, ensemble=others, **how)
-                return list(one.translate(sources, **options))
-            outputs = [translate(one) for one in translators]
-            joint = translate(*translators) if ensemble else None
-            about = dict(set=name, beam=how["beam_size"]) | ({"mbr": True} if "mbr" in how else {})
+        for search in searches:
+            options = dict(length_penalty=length_penalty) | search
+            outputs, joint = _translations(translators, sources, ensemble, options)
+            about = dict(set=name, beam=search["beam_size"])
+            if "mbr" in search: about["mbr"] = True
             rows += grid_rows(about, outputs, joint, references, lang)
     return rows
 
+def _translations(translators, sources, ensemble, options):
+    "Translations of each model, and of all models together; None without an ensemble."
+    outputs = [list(translator.translate(sources, **options)) for translator in translators]
+    if not ensemble: return outputs, None
+    first, *others = translators
+    return outputs, list(first.translate(sources, ensemble=others, **options))
+
+# %% ../../nbs/57_experiments.ipynb #8b9bdf17
 def grid_rows(about, outputs, joint, references, lang):
     "Rows of one test set and search, one per form of BLEU."
-    forms, rows = [evaluation.bleu_forms(texts, references, lang) for texts in outputs], []
-    together = evaluation.bleu_forms(joint, references, lang) if joint else None
-    for form in forms[0]:
-        row = about | dict(form=form) | over_seeds(scores[form].bleu for scores in forms)
+    scores = [evaluation.bleu_forms(texts, references, lang) for texts in outputs]
+    joint_scores = evaluation.bleu_forms(joint, references, lang) if joint else None
+    rows = []
+    for form in scores[0]:
+        row = about | dict(form=form) | over_seeds(score[form].bleu for score in scores)
         if len(outputs) == 1:
             ends = evaluation.bootstrap_interval(outputs[0], references, form=form, lang=lang)
             row["interval"] = [round(end, 2) for end in ends]
-        if together: row["ensemble"] = round(together[form].bleu, 2)
-        rows.append(row | dict(signature=forms[0][form].signature))
+        if joint_scores: row["ensemble"] = round(joint_scores[form].bleu, 2)
+        rows.append(row | dict(signature=scores[0][form].signature))
     return rows
