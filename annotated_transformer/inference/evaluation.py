@@ -189,6 +189,7 @@ def sentence_counts(texts, form, lang, tokenize=None):
     "Counts of each sentence `(N, 10)`, and the signature."
     metric, note, (outputs, references) = prepare_form(form, texts, lang, tokenize)
     counts = _count_texts(_splitter(metric), outputs, references)
+    metric.num_refs = 1 # the signature has it; scoring a corpus would set it
     return counts, f"{metric.get_signature()}{note}"
 
 def bleu_draws(systems, n=1000, seed=0):
