@@ -31,7 +31,8 @@ class RMSNorm(nn.Module):
         eps:float=1e-6, # Added to the mean square
     ):
         super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(features)), eps
+        self.weight = nn.Parameter(torch.ones(features))
+        self.eps = eps
 
     def forward(self,
         x:Tensor, # `(..., D)`
@@ -82,7 +83,8 @@ class QKNormAttention(MultiHeadedAttention):
     "Attention with normalized queries and keys (2010.04245)."
     def __init__(self, *args):
         super().__init__(*args)
-        self.q_norm, self.k_norm = RMSNorm(self.d_k), RMSNorm(self.d_k)
+        self.q_norm = RMSNorm(self.d_k)
+        self.k_norm = RMSNorm(self.d_k)
 
     def heads(self, q, k, v, start=0):
         "Split into heads, then normalize queries and keys."

@@ -60,8 +60,9 @@ def angles(
     like:Tensor, # Tensor with the type and device of the result
 )->tuple[Tensor, Tensor]: # Cosines and sines `(end - start, width / 2)`
     "Cosines and sines of the positions."
-    make, rows = tabulate_angles, 1 << max(end - 1, 63).bit_length()
-    if torch.compiler.is_compiling(): make = tabulate_angles.__wrapped__
+    rows = 1 << max(end - 1, 63).bit_length()
+    make = tabulate_angles
+    if torch.compiler.is_compiling(): make = tabulate_angles.__wrapped__ # without a cache
     cos, sin = make(rows, width, like.dtype, like.device)
     return cos[start:end], sin[start:end]
 
@@ -84,10 +85,11 @@ class LearnedPerLayerAttention(MultiHeadedAttention):
 
     def heads(self, q, k, v, start=0):
         "Add the projected vectors of the positions, then split."
-        end, first = start + k.size(1), start + k.size(1) - q.size(1)
+        end = start + k.size(1)
         p = self.positions(torch.arange(start, end, device=k.device))      # (S, D)
-        q = q + F.linear(p[first - start:], self.W_q.weight)
-        k, v = k + F.linear(p, self.W_k.weight), v + F.linear(p, self.W_v.weight)
+        q = q + F.linear(p[k.size(1) - q.size(1):], self.W_q.weight)
+        k = k + F.linear(p, self.W_k.weight)
+        v = v + F.linear(p, self.W_v.weight)
         return super().heads(q, k, v)
 
 # %% ../nbs/06_positions.ipynb #3e62c367
@@ -147,12 +149,14 @@ class TransformerXLAttention(RelativeAttention):
     def __init__(self, h, d_model, *args):
         super().__init__(h, d_model, *args)
         self.W_r = nn.Linear(d_model, h * self.d_k, bias=False)
-        self.u, self.w = (nn.Parameter(torch.zeros(h * self.d_k)) for _ in range(2))
+        self.u = nn.Parameter(torch.zeros(h * self.d_k))
+        self.w = nn.Parameter(torch.zeros(h * self.d_k))
 
     def distances(self, T, S, like):
         "Sinusoids of the distances from -(T - 1) to S - 1 `(T + S - 1, D)`, sines first."
         cos, sin = angles(0, max(T, S), self.d_model, like)
-        cos, sin = torch.cat([cos[1:T].flip(0), cos[:S]]), torch.cat([-sin[1:T].flip(0), sin[:S]])
+        cos = torch.cat([cos[1:T].flip(0), cos[:S]])
+        sin = torch.cat([-sin[1:T].flip(0), sin[:S]])
         return torch.cat([sin, cos], -1)[:, :self.d_model]
 
     def score(self, q, k, i, j):
@@ -180,12 +184,11 @@ class RotaryAttention(MultiHeadedAttention):
         super().__init__(h, d_model, *args)
         if self.d_k % 2: raise ValueError(f"d_k={self.d_k} is odd: rotary positions need pairs")
 
-    rotate = staticmethod(rotate)
-
     def heads(self, q, k, v, start=0):
         "Split, then rotate queries and keys."
         q, k, v = super().heads(q, k, v)
-        return self.rotate(q, start + k.size(2) - q.size(2)), self.rotate(k, start), v
+        first = start + k.size(2) - q.size(2)
+        return rotate(q, first), rotate(k, start), v
 
 # %% ../nbs/06_positions.ipynb #a629d803
 def alibi_slopes(
@@ -244,11 +247,13 @@ class DistanceAwareAttention(RelativeAttention):
     "Self-attention with a learned factor per head and distance (2010.06925)."
     def __init__(self, h, *args):
         super().__init__(h, *args)
-        self.w, self.v = nn.Parameter(torch.full((h,), -.1)), nn.Parameter(torch.zeros(h))
+        self.w = nn.Parameter(torch.full((h,), -.1))
+        self.v = nn.Parameter(torch.zeros(h))
 
     def factor(self, distance):
         "Factor `(h, T, S)`: 1 at distance 0."
-        w, v = self.w[:, None, None], self.v[:, None, None]
+        w = self.w[:, None, None]
+        v = self.v[:, None, None]
         return (1 + v.exp()) / (1 + (v - w * distance).exp())
 
     def score(self, q, k, i, j):
@@ -257,7 +262,10 @@ class DistanceAwareAttention(RelativeAttention):
         return super().score(q, k, i, j).relu() * factor
 
 # %% ../nbs/06_positions.ipynb #c8e51472
-class LearnedPerLayerPositions(NoPositions): attention, max_len = LearnedPerLayerAttention, 1024
+class LearnedPerLayerPositions(NoPositions):
+    attention = LearnedPerLayerAttention
+    max_len = 1024
+
 class ShawPositions(NoPositions): attention = ShawAttention
 class TransformerXLPositions(NoPositions): attention = TransformerXLAttention
 class RotaryPositions(NoPositions): attention = RotaryAttention

@@ -37,7 +37,6 @@ def masked_softmax(
     if mask is not None: weights = weights.masked_fill(mask == 0, 0)  # a row without keys: zeros
     return weights
 
-# %% ../nbs/01_transformer.ipynb #989fe8fd
 def attention(
     query:Tensor,          # Queries `(..., T, K)`
     key:Tensor,            # Keys `(..., S, K)`
@@ -226,7 +225,6 @@ class PositionalEncoding(nn.Module):
             self.pe = sinusoids(2 * x.size(1), x.size(2))[None].to(self.pe)
         return self.dropout(x + self.pe[:, :x.size(1)])
 
-# %% ../nbs/01_transformer.ipynb #8c9d192b
 class LearnedPositions(nn.Module):
     "Add one learned vector per position, then apply dropout (§3.5, Table 3 row E)."
     additive = True
@@ -257,7 +255,6 @@ def clones(module:nn.Module, N:int)->nn.ModuleList: # They share no parameters
     "Return N deep copies of a module."
     return nn.ModuleList(copy.deepcopy(module) for _ in range(N))
 
-# %% ../nbs/01_transformer.ipynb #8658efb8
 class EncoderLayer(nn.Module):
     "Self-attention and feed-forward network (§3.1)."
     def __init__(self,
@@ -317,7 +314,6 @@ class Encoder(nn.Module):
         for layer in self.layers: x = layer(x, mask)
         return self.norm(x)
 
-# %% ../nbs/01_transformer.ipynb #6864b8ab
 class Decoder(nn.Module):
     "A stack of N decoder layers (§3.1)."
     cacheable = True
@@ -476,7 +472,7 @@ class SimpleLossCompute:
         self.generator, self.criterion = generator, criterion
 
     def __call__(self, x:Tensor, y:Tensor, norm)->tuple[Tensor, Tensor]:
-        "Loss of hidden states `(B, T, D)` and labels `(B, T)`: detached sum, sum divided by `norm`."
+        "Loss of hidden states `(B, T, D)`, labels `(B, T)`: detached sum, sum divided by `norm`."
         total = self.criterion(self.generator(x).flatten(0, -2), y.flatten())
         return total.detach(), total / max(norm, 1)
 
