@@ -61,7 +61,8 @@ from annotated_transformer.train.distributed import (
     DDPWorker, FSDPWorker, ProcessContext, current_context, full_tensor, join_processes, torchrun,
     wrap_model,
 )
-from .train.run import RunOptions, Stopped, has_checkpoint
+from .signals import Stopped
+from .train.run import RunOptions, has_checkpoint
 from .train.training import fit, lr_schedule, nll
 from annotated_transformer.train.monitoring import (
     Speed, all_of, headline, live_curve, tensorboard, training_curve, training_flops,

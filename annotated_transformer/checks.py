@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['short_repr', 'short_text', 'check_number', 'check_choice', 'check_known', 'check_complete', 'check_ids', 'check_mask',
-           'is_patched', 'require']
+           'check_model', 'is_patched', 'require']
 
 # %% ../nbs/03_checks.ipynb #bd83eb39
 import reprlib
@@ -12,6 +12,7 @@ import sys
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
+from operator import attrgetter
 from types import ModuleType
 
 import torch
@@ -125,6 +126,18 @@ def check_mask(
         raise ValueError(f"mask has shape {short_repr(tuple(mask.shape))}, "
                          f"which does not broadcast to {tuple(shape)}.")
     return mask != 0
+
+# %% ../nbs/03_checks.ipynb #03a00002
+_parts = attrgetter("encoder", "decoder", "src_embed", "generator.proj")
+
+def check_model(
+    model, # Any value
+)->None:
+    "Raise unless a model has the parts of an `EncoderDecoder`."
+    try: _parts(model)
+    except AttributeError:
+        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
+                        "make it with make_model.") from None
 
 # %% ../nbs/03_checks.ipynb #5dc090d3
 def is_patched(

@@ -29,8 +29,8 @@ from fastcore import script
 from ..checks import short_repr
 from ..data.corpora import CORPORA, load_corpus
 from ..inference.translator import Translator
+from ..signals import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
 from ..train.distributed import int_of
-from ..train.run import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
 
 # %% ../../nbs/71_cli_base.ipynb #5b9c199f
 def one_line(text)->str:

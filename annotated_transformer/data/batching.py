@@ -157,25 +157,15 @@ class TokenBatches:
     def epoch(self,
         epoch:int=0,    # Number of the epoch, from 0
         start:int=0,    # Number of the first batch, from 0
-    )->Iterator[Batch]: # Batches on the CPU
+        rank:int=0,     # Number of this process, from 0
+        size:int=1,     # Number of processes, which all get equally many batches
+    )->Iterator[Batch]: # Batches on the CPU; of several processes every `size`-th
         "Iterate over the batches of an epoch."
-        plan = self.plan(epoch)
-        for n in range(start, len(plan)): yield collate(plan[n], pad=self.pad)
-
-    def share(self,
-        epoch:int=0,    # Number of the epoch, from 0
-        start:int=0,    # Number of the first batch, a multiple of `size`
-        rank:int=0,     # Number of the process, from 0
-        size:int=1,     # Number of processes
-    )->Iterator[Batch]: # Every `size`-th batch
-        "Iterate over the batches of one of several processes; all have equally many."
-        if size == 1:
-            yield from self.epoch(epoch, start)
-            return
         plan = self.plan(epoch)
         for n in range(start, len(plan), size):
             own = n + rank
-            yield collate(plan[own], pad=self.pad) if own < len(plan) else dummy_batch(self.pad)
+            if own >= len(plan): yield dummy_batch(self.pad)
+            else: yield collate(plan[own], pad=self.pad)
 
     def plan(self,
         epoch:int=0,      # Number of the epoch, from 0

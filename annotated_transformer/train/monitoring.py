@@ -13,7 +13,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from ..charts import Figure, line_chart
-from ..checks import check_number, require, short_repr
+from ..checks import check_model, check_number, require, short_repr
 from ..data.batching import TokenBatches
 from .distributed import current_context
 from .hardware import autocast
@@ -49,10 +49,7 @@ def training_flops(
     ntokens:int|None=None,  # Target tokens without padding; None: B·T
 )->int:                     # Floating-point operations
     "Count the operations of the matrix products of one update."
-    parts = hasattr(model, "encoder") and hasattr(model, "decoder")
-    if not (parts and hasattr(getattr(model, "generator", None), "proj")):
-        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
-                        "make it with make_model.")
+    check_model(model)
     for name, size in dict(B=B, S=S, T=T).items(): check_number(name, size, whole=True)
     ntokens = B * T if ntokens is None else ntokens
     check_number("ntokens", ntokens, high=B * T, whole=True)
@@ -74,7 +71,8 @@ def linear_products(rows, width, out, dtype, device):
 
 def median_seconds(work, device, times=3):
     "Return the median time of a function."
-    kind, taken = torch.device(device).type, []
+    kind = torch.device(device).type
+    taken = []
     calls = 1 if kind == "cpu" else 20 # a GPU computes while the next call is prepared
     for _ in range(times):
         start = perf_counter()
@@ -153,8 +151,8 @@ COLUMNS = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl
 def read_row(row, name="row"):
     "Convert the values of an epoch's row to numbers; in log.csv they are texts."
     try:
-        known = {name: kind for name, kind in COLUMNS.items() if row.get(name) not in ("", None)}
-        numbers = {name: kind(row[name]) for name, kind in known.items()}
+        present = [name for name in COLUMNS if row.get(name) not in ("", None)]
+        numbers = {name: COLUMNS[name](row[name]) for name in present}
         for column in ("epoch", "lr", "train_loss"): numbers[column]
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
         raise ValueError(f"{name}={short_repr(row)} is not an epoch's row: give what fit "
@@ -178,14 +176,14 @@ def training_curve(
     "Plot training loss and validation NLL over the epochs."
     if not history: raise ValueError("history has no epoch yet: give what fit returned.")
     history = [read_row(row, f"history[{n}]") for n, row in enumerate(history)]
-    title, every = headline(history[-1]), math.ceil(len(history) / 500)
+    every = math.ceil(len(history) / 500)
     rows = list(history[::-1][::every])[::-1]
     columns = {"training loss (smoothed)": "train_loss", "validation NLL": "valid_nll"}
     points = [(row["epoch"], row[column], name)
               for name, column in columns.items() for row in rows if column in row]
     data = dict(zip(("epoch", "nats", "measure"), zip(*points)))
-    return line_chart(data, "epoch", "nats", "measure", title=title, y_title="nats per token",
-                      points=len(rows) < 30)
+    return line_chart(data, "epoch", "nats", "measure", title=headline(history[-1]),
+                      y_title="nats per token", points=len(rows) < 30)
 
 # %% ../../nbs/38_monitoring.ipynb #c63b2a2d
 def notebook_display():
@@ -197,7 +195,9 @@ def notebook_display():
 
 def live_curve()->Callable: # For `fit(on_epoch=...)`
     "Return a callback that updates a chart in a notebook, and prints lines elsewhere."
-    display, rows, handle = notebook_display(), [], None
+    display = notebook_display()
+    rows = []
+    handle = None
     def show(row):
         nonlocal handle
         rows.append(row)
@@ -213,6 +213,21 @@ def _close(writer):
     "Stop the thread of a writer; an error was reported with the row."
     with suppress(OSError): writer.close()
 
+@contextmanager
+def _silent_threads():
+    "Print no error of a thread inside the block; it is raised again where the thread is used."
+    hook = threading.excepthook
+    threading.excepthook = lambda failure: None
+    try: yield
+    finally: threading.excepthook = hook
+
+def _write_row(writer, row):
+    "Write the numbers of an epoch before the next one begins."
+    for name, value in row.items():
+        if name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
+    writer.flush()
+
+# %% ../../nbs/38_monitoring.ipynb #38a00001
 def tensorboard(
     folder:str|Path, # Folder of the event files, created with the first row
 )->Callable:         # For `fit(on_epoch=...)`
@@ -220,25 +235,21 @@ def tensorboard(
     library = require("torch.utils.tensorboard", "tensorboard")
     if Path(folder).exists() and not Path(folder).is_dir():
         raise NotADirectoryError(f"folder={short_repr(str(folder))} is a file: choose another one.")
-    writer, failed = None, False
+    writer = None
+    failed = False
     def write(row):
         nonlocal writer, failed
         if failed: return
-        # the library writes in a thread, which prints an error before it is raised here
-        hook, threading.excepthook = threading.excepthook, lambda failure: None
         try:
-            if writer is None:
-                writer = library.SummaryWriter(str(folder), purge_step=row["step"])
-                finalize(writer, _close, writer.file_writer)
-            for name, value in row.items():
-                if name == "step" or not isinstance(value, Real): continue
-                writer.add_scalar(name, value, row["step"])
-            writer.flush() # before the next epoch begins
+            with _silent_threads(): # the library writes in a thread
+                if writer is None:
+                    writer = library.SummaryWriter(str(folder), purge_step=row["step"])
+                    finalize(writer, _close, writer.file_writer)
+                _write_row(writer, row)
         except OSError as e:
             failed = True
             warnings.warn(f"{folder} could not be saved ({e.strerror or e}), so the curves end "
                           "here; log.csv has the same numbers.", stacklevel=2)
-        finally: threading.excepthook = hook
     return write
 
 # %% ../../nbs/38_monitoring.ipynb #e4688eb0

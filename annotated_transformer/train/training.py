@@ -20,17 +20,32 @@ from fastcore.basics import chunked
 from torch import nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from ..checks import check_known, check_number, short_repr
+from annotated_transformer.train.distributed import (
+    ProcessContext,
+    Worker,
+    current_context,
+    full_tensor,
+    int_of,
+    update_seed,
+)
+from annotated_transformer.train.hardware import (
+    autocast,
+    best_device,
+    memory_error,
+    move_model,
+    tuned_memory,
+)
+
+from ..checks import check_known, check_model, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.losses import CrossEntropyCompute, RDropLoss
+from ..signals import Stopped, stop_signals
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
-from .distributed import ProcessContext, Worker, current_context, full_tensor, int_of, update_seed
-from .hardware import autocast, best_device, memory_error, move_model, tuned_memory
 from .optimizers import make_optimizer, make_schedule, scheduler
-from .run import Run, RunOptions, Stopped, run_folder, stop_signals
+from .run import Run, RunOptions, run_folder, start_run
 
 # %% ../../nbs/37_training.ipynb #44aec396
 def check_batches(data_iter):
@@ -162,38 +177,39 @@ def _seed_update(run):
     "Seed torch's generator for the next update of a training."
     torch.manual_seed(update_seed(run.config.seed, run.state.step, run.context.rank))
 
+def _is_due(run, every): return every and run.state.step % every == 0
+
 def _after_update(run, signals=()):
     "Update the moving average, save due checkpoints, and stop on a signal."
-    step, every, save_every = run.state.step, run.config.average_every, run.options.save_every
     if run.mean: run.mean.update_parameters(run.model)
-    if every and step % every == 0: run.keep_weights()
+    if _is_due(run, run.config.average_every): run.keep_weights()
     stop, = run.context.all_reduce_sum(len(signals))
-    if stop or save_every and step % save_every == 0: run.save("unfinished")
+    if stop or _is_due(run, run.options.save_every): run.save("unfinished")
     if stop:
         run.context.barrier() # until the first process has saved
         raise Stopped(signals, run.folder is not None)
 
 # %% ../../nbs/37_training.ipynb #37a00002
-def _epoch_loss(run, pad):
+def _epoch_loss(run):
     "Return the loss function of a training."
-    settings = run.worker.model.generator, pad, run.config.label_smoothing
+    settings = run.worker.model.generator, run.pad, run.config.label_smoothing
     if run.config.rdrop_alpha: return RDropLoss(*settings, run.config.rdrop_alpha)
     return CrossEntropyCompute(*settings)
 
 def _epoch_batches(run, train, epoch):
     "Yield the batches of this process that are left of an epoch, on its device."
     start = run.progress.updates * run.config.accum_iter
-    batches = train.share(epoch, start, run.context.rank, run.context.size)
+    batches = train.epoch(epoch, start, run.context.rank, run.context.size)
     if run.config.rdrop_alpha: batches = map(repeat_batch, batches)
     return move_batches(batches, run.worker.device)
 
+# %% ../../nbs/37_training.ipynb #37a00003
 def _make_updates(run, train, scheduler, bar, signals):
     "Make the updates that are left of an epoch."
     epoch = len(run.history) + 1
     each = run.context.batches_per_process(run.config.accum_iter)
     first = run.progress.updates * each
-    loop = BatchLoop(run.worker, _epoch_loss(run, train.pad), scheduler, run.config.max_grad_norm,
-                     run.state)
+    loop = BatchLoop(run.worker, _epoch_loss(run), scheduler, run.config.max_grad_norm, run.state)
     began = perf_counter() - run.progress.seconds
     _seed_update(run)
     for loss, tokens in loop.run(_epoch_batches(run, train, epoch - 1), each, first):
@@ -208,10 +224,11 @@ def _make_updates(run, train, scheduler, bar, signals):
         lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
         bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
 
+# %% ../../nbs/37_training.ipynb #37a00004
 def _validate(run, valid):
     "Return validation loss and perplexity of a run, of its moving average where it has one."
     model = run.mean.module if run.mean else run.worker.model
-    batches = valid.share(0, 0, run.context.rank, run.context.size)
+    batches = valid.epoch(0, 0, run.context.rank, run.context.size)
     worker = Worker(model, None, run.context, run.worker.device)
     loss = mean_loss(worker, batches, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
@@ -255,6 +272,7 @@ def check_data(train, valid, config):
         raise TypeError(f"config={short_repr(config)} is no TrainingConfig: "
                         "make one with TrainingConfig(epochs=...).")
 
+# %% ../../nbs/37_training.ipynb #37a00005
 def check_processes(train, valid, config, options:RunOptions)->ProcessContext:
     "Return the processes that train together; raise if they cannot, or hold different data."
     if options.shard and (config.ema_decay or config.optimizer == "muon"):
@@ -303,10 +321,7 @@ def own_generator(device:str)->Iterator[None]:
 # %% ../../nbs/37_training.ipynb #7978d188
 def _prepare(model, train, valid, config, options:RunOptions)->Run:
     "Check the arguments of `fit` and make its run."
-    is_core = hasattr(model, "src_embed") and hasattr(getattr(model, "generator", None), "proj")
-    if not is_core:
-        raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
-                        "make it with make_model.")
+    check_model(model)
     check_data(train, valid, config)
     context = check_processes(train, valid, config, options)
     device = best_device(options.device)
@@ -315,8 +330,10 @@ def _prepare(model, train, valid, config, options:RunOptions)->Run:
     copied = shared_copy(model)
     copied = accelerate(copied) if options.engine == "fast" else plain(copied)
     optimizer = make_optimizer(config.optimizer, copied, config.weight_decay)
-    return Run(Worker(copied, optimizer, context, device), config, options, train, valid)
+    worker = Worker(copied, optimizer, context, device)
+    return Run(worker, config, options, train, valid)
 
+# %% ../../nbs/37_training.ipynb #37a00006
 def _make_epochs(run, train, valid, schedule):
     "Train and save until the run is done, with a progress bar."
     from tqdm import tqdm
@@ -330,6 +347,7 @@ def _make_epochs(run, train, valid, schedule):
             if run.options.on_epoch and run.context.first: run.options.on_epoch(row)
     if signals: raise Stopped(signals, run.folder is not None) # received after the last update
 
+# %% ../../nbs/37_training.ipynb #37a00007
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
     train:TokenBatches,        # Training pairs
@@ -343,7 +361,7 @@ def fit(
     device = run.worker.device
     folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
     with tuned_memory(device), folder, own_generator(device):
-        run.start()
+        start_run(run)
         schedule = lr_schedule(model, train, config)
         _make_epochs(run, train, valid, scheduler(run.worker.optimizer, schedule, run.state.step))
     if not run.recent: run.remember() # no update was due to be remembered
