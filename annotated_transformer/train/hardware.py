@@ -31,9 +31,8 @@ def best_device(
     if device is None:
         if torch.cuda.is_available(): return "cuda"
         return "mps" if torch.backends.mps.is_available() else "cpu"
-    known = ImportError, RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError
     try: torch.zeros(1, device=device).tolist()
-    except known:
+    except (ImportError, RuntimeError, AssertionError, NotImplementedError, TypeError, ValueError):
         raise ValueError(f"device={short_repr(device)} is not available: "
                          "use 'cpu', or leave device out.") from None
     return str(device)
@@ -98,8 +97,8 @@ def memory_error(what:str, rest:str="the weights are unchanged",
     "Turn an out-of-memory error of any device into a `MemoryError` that names its cause."
     try: yield
     except (RuntimeError, MemoryError) as e:
-        known = isinstance(e, (torch.OutOfMemoryError, MemoryError))
-        if not known and not any(sign in str(e) for sign in SIGNS_OF_NO_MEMORY): raise
+        of_memory = isinstance(e, (torch.OutOfMemoryError, MemoryError))
+        if not of_memory and not any(sign in str(e) for sign in SIGNS_OF_NO_MEMORY): raise
         raise MemoryError(f"{what} does not fit into memory: {remedy}; {rest}.") from e
 
 def move_model(model:nn.Module, device:str)->nn.Module: # The same model

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'check_pairs', 'checked_pairs', 'train_tokenizers', 'encode_pairs', 'check_left_out', 'too_long',
-           'bpe_dropout_pairs', 'training_batches', 'stored_batches', 'check_cache', 'new_vocabulary',
-           'stored_vocabulary', 'read_settings', 'recipe', 'run_options']
+           'bpe_dropout_pairs', 'training_batches', 'check_cache', 'new_vocabulary', 'stored_vocabulary',
+           'stored_batches', 'read_settings', 'recipe', 'run_options']
 
 # %% ../../nbs/39_recipes.ipynb #87cd6613
 import os
@@ -17,13 +17,20 @@ from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
+from annotated_transformer.data.shards import (
+    ShardedBatches,
+    check_free,
+    read_note,
+    store_pairs,
+    stream_ids,
+)
+
 from ..checks import check_choice, short_repr
 from ..config import MOVED_FIELDS, TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
 from ..data.pairs import languages
-from ..data.shards import ShardedBatches, check_free, read_note, store_pairs, stream_ids
 from ..data.words import WordTokenizer
 from ..files import file_lock
 from .run import RunOptions
@@ -99,9 +106,9 @@ def bpe_dropout_pairs(pairs, tokenizers, training:TrainingConfig, max_len)->Call
         seed = 2 * (training.seed * 1_000_003 + epoch)
         sides = [tokenizer.sample_batch([two[i] for two in pairs], p, seed + i)
                  for i, tokenizer in enumerate(tokenizers)]
-        kept = [two for two in zip(*sides) if max(map(len, two)) < max_len]
-        if not kept: raise ValueError(f"bpe_dropout={p}: all pairs {too_long(max_len)}.")
-        return kept
+        short = [two for two in zip(*sides) if max(map(len, two)) < max_len]
+        if not short: raise ValueError(f"bpe_dropout={p}: all pairs {too_long(max_len)}.")
+        return short
     return encode
 
 # %% ../../nbs/39_recipes.ipynb #f6361078
@@ -121,37 +128,6 @@ def training_batches(
     return TokenBatches(ids, training.max_tokens, seed, recut=encode)
 
 # %% ../../nbs/39_recipes.ipynb #a167abc5
-def stored_batches(
-    pairs:Sequence[tuple[str, str]], # Sentence pairs, perhaps more than fit into memory
-    cache_dir,                       # Folder of ids and vocabulary: new, or of an earlier call
-    training:TrainingConfig,         # Gives `max_len`, `max_tokens` and the seed
-    kind:str="bpe",                  # As in `train_tokenizers`
-    vocab_size:int=8000,             # As in `train_tokenizers`
-    pair:str="de-en",                # Languages, source first
-    progress:bool=True,              # Show a progress bar
-)->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
-    "Tokenizers and batches of a corpus on disk; the first call creates it."
-    hub_library()
-    folder = check_cache(pairs, cache_dir, training)
-    max_len = min(training.max_len, training.max_tokens)
-    on_disk = isinstance(pairs, HubPairs)
-    digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
-    wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
-                  most=max_len, corpus=digest)
-    stored_vocabulary(folder, wanted) # raises before a lock file is made
-    with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
-        known = stored_vocabulary(folder, wanted)
-        both, vocabulary = known or new_vocabulary(pairs, kind, vocab_size, pair)
-        ids = stream_ids(checked_pairs(pairs, "train"), *both, chunk=100 if known else 5000)
-        short = (two for two in ids if max(map(len, two)) < max_len)
-        if (first := next(short, None)) is None:
-            check_left_out("train", len(pairs), len(pairs), max_len)
-        about = wanted | dict(vocabulary=vocabulary)
-        store = store_pairs(chain([first], short), folder, about, progress=progress)
-        batches = ShardedBatches(store, training.max_tokens, training.seed)
-    check_left_out("train", len(pairs) - len(batches.pairs), len(pairs), max_len)
-    return both, batches
-
 def check_cache(pairs, cache_dir, training):
     "Return the folder of a corpus on disk, and raise if it cannot be made."
     if not isinstance(pairs, Sequence):
@@ -172,22 +148,56 @@ def new_vocabulary(pairs, kind, vocab_size, pair):
     if kind == "words": # reads the pairs once per side
         for _ in checked_pairs(pairs, "train"): pass
     else: pairs = checked_pairs(pairs, "train")
-    both = train_tokenizers(pairs, kind, vocab_size, pair)
-    return both, [one.state() for one in dict.fromkeys(both)]
+    tokenizers = train_tokenizers(pairs, kind, vocab_size, pair)
+    return tokenizers, [tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)]
 
 def stored_vocabulary(folder, wanted):
     "Tokenizers and their states as an earlier call stored them; None in a new folder."
     if not (folder/"pairs.json").is_file(): return check_free(folder)
-    known, remedy = read_note(folder)["about"], "give another cache_dir, or remove this one."
-    if not isinstance(known, dict) or "vocabulary" not in known:
+    stored = read_note(folder)["about"]
+    remedy = "give another cache_dir, or remove this one."
+    if not isinstance(stored, dict) or "vocabulary" not in stored:
         raise ValueError(f"cache_dir={folder} holds pairs without their vocabulary: {remedy}")
     for name, value in wanted.items():
-        if known.get(name) != value:
+        if stored.get(name) != value:
             raise ValueError(f"{name}={short_repr(value)}, but {folder} was stored with "
-                             f"{short_repr(known.get(name))}: {remedy}")
+                             f"{short_repr(stored.get(name))}: {remedy}")
     kind = SubwordTokenizer if wanted["tokenizer"] == "bpe" else WordTokenizer
-    both = [kind(**state) for state in known["vocabulary"]]
-    return (both[0], both[-1]), known["vocabulary"]
+    tokenizers = [kind(**state) for state in stored["vocabulary"]]
+    return (tokenizers[0], tokenizers[-1]), stored["vocabulary"]
+
+# %% ../../nbs/39_recipes.ipynb #39a00004
+def stored_batches(
+    pairs:Sequence[tuple[str, str]], # Sentence pairs, perhaps more than fit into memory
+    cache_dir,                       # Folder of ids and vocabulary: new, or of an earlier call
+    training:TrainingConfig,         # Gives `max_len`, `max_tokens` and the seed
+    kind:str="bpe",                  # As in `train_tokenizers`
+    vocab_size:int=8000,             # As in `train_tokenizers`
+    pair:str="de-en",                # Languages, source first
+    progress:bool=True,              # Show a progress bar
+)->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
+    "Tokenizers and batches of a corpus on disk; the first call creates it."
+    hub_library()
+    folder = check_cache(pairs, cache_dir, training)
+    max_len = min(training.max_len, training.max_tokens)
+    on_disk = isinstance(pairs, HubPairs)
+    digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
+    wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
+                  most=max_len, corpus=digest)
+    stored_vocabulary(folder, wanted) # raises before a lock file is made
+    with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
+        stored = stored_vocabulary(folder, wanted)
+        tokenizers, vocabulary = stored or new_vocabulary(pairs, kind, vocab_size, pair)
+        chunk = 100 if stored else 5000
+        ids = stream_ids(checked_pairs(pairs, "train"), *tokenizers, chunk=chunk)
+        short = (two for two in ids if max(map(len, two)) < max_len)
+        if (first := next(short, None)) is None:
+            check_left_out("train", len(pairs), len(pairs), max_len)
+        about = wanted | dict(vocabulary=vocabulary)
+        store = store_pairs(chain([first], short), folder, about, progress=progress)
+        batches = ShardedBatches(store, training.max_tokens, training.seed)
+    check_left_out("train", len(pairs) - len(batches.pairs), len(pairs), max_len)
+    return tokenizers, batches
 
 # %% ../../nbs/39_recipes.ipynb #9c4d22dc
 def _recipe(model, vocab_size, **training): return model, TrainingConfig(**training), vocab_size
@@ -241,7 +251,7 @@ def recipe(
     data:str,            # Name of a corpus, or a path
     size:str|None=None,  # Preset of the model size; None: the recipe's
     tokenizer:str="bpe", # "bpe" or "words"; words have separate vocabularies, so less is tied
-    settings:str|None=None, # Fields of both configurations, for `read_settings`; others: no effect
+    settings:str|None=None, # Fields of both configurations, for `read_settings`
     **changes,           # Training settings; None keeps the recipe's
 )->tuple[TransformerConfig, TrainingConfig, int]: # Model, training, vocabulary size
     "Return the recipe of a corpus with changes; unknown corpora have that of Multi30k."
@@ -255,7 +265,8 @@ def recipe(
 
 def _changed(config, settings):
     "A copy of a configuration with the settings that are its fields."
-    return replace(config, **{f.name: settings[f.name] for f in fields(config) if f.name in settings})
+    changes = {f.name: settings[f.name] for f in fields(config) if f.name in settings}
+    return replace(config, **changes)
 
 def _check_contradictions(settings, changes):
     "Raise if an option of the command line has another value than a setting."
