@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate dev check test nbdev-test types coverage slow newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
+.PHONY: translate dev check test nbdev-test types coverage slow package newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -61,6 +61,9 @@ slow: .venv/installed-test ## the tests that are too long for `make test`, marke
 
 nbdev-test: .venv/installed-test ## every notebook's tests on the notebook's own cells, as nbdev runs them; `make test` runs them on the package
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing --do_print
+
+package: .venv/installed ## wheel and sdist, installed alone outside the repository and used; the Colab cell
+	$(BIN)/python .ci/package.py
 
 newest: ## the README's commands beside the newest version of everything but torch, in an environment of its own
 	rm -rf build/newest && $(PYTHON) -m venv build/newest
