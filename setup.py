@@ -13,7 +13,7 @@ setup(
     author=cfg['author'], author_email=cfg['author_email'], url=cfg['git_url'], license='Apache-2.0',
     long_description=open('README.md', encoding='utf-8').read(), long_description_content_type='text/markdown',
     classifiers=['Intended Audience :: Education', 'Intended Audience :: Developers', 'Programming Language :: Python :: 3',
-                 *(f'Programming Language :: Python :: 3.{v}' for v in (11, 12, 13))],
+                 *(f'Programming Language :: Python :: 3.{v}' for v in (11, 12, 13, 14))],
     packages=find_packages(include=[cfg['lib_name'], f"{cfg['lib_name']}.*"]),
     package_data={cfg['lib_name']: ['py.typed', 'pocket_model/*', 'data/*.xz', 'lab/*.toml']}, python_requires=f">={cfg['min_python']}",
     install_requires=cfg['requirements'].split(),

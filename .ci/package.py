@@ -58,6 +58,8 @@ def build(folder):
     "Make the sdist of the sources, and the wheel from the sdist; return both."
     sources, dist, unpacked = folder/'sources', folder/'dist', folder/'unpacked'
     copy_sources(sources)
+    citation = re.search(r'^version: (\S+)', (sources/'CITATION.cff').read_text(encoding='utf-8'), re.M)[1]
+    if citation != settings()['version']: sys.exit(f"CITATION.cff names version {citation}, settings.ini {settings()['version']}")
     command = 'import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])'
     run(sys.executable, '-c', command, 'build_sdist', dist, cwd=sources)
     [sdist] = dist.glob('*.tar.gz')
@@ -165,7 +167,7 @@ for source in [{cell!r}.replace('/content/', {str(folder / 'content') + '/'!r}),
 def line_ends(folder):
     "A clone that converts line ends has the bytes of the repository."
     clone = folder/'windows'
-    run('git', 'clone', '-q', '-c', 'core.autocrlf=true', '-c', 'core.eol=crlf', '-c', 'core.symlinks=true', ROOT, clone)
+    run('git', 'clone', '-q', '-c', 'core.autocrlf=true', '-c', 'core.eol=crlf', ROOT, clone)
     for line in run('git', 'ls-files', '--eol', cwd=clone).splitlines():
         if re.match(r'\S+\s+w/(crlf|mixed)', line): sys.exit(f'a checkout on Windows changes the line ends of {line.split()[-1]}: see .gitattributes')
     return clone
@@ -176,7 +178,7 @@ def main():
     parser.add_argument('--only', choices=('wheel', 'colab'), help='one part')
     parser.add_argument('--folder', help='where the environments are made, outside the repository (default: the folder of temporary files)')
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=args.folder) as tmp:
+    with tempfile.TemporaryDirectory(dir=args.folder, ignore_cleanup_errors=True) as tmp:
         folder, bare = Path(tmp).resolve(), None
         if args.only != 'colab':
             with step('line ends of a clone on Windows'): line_ends(folder)
@@ -191,7 +193,7 @@ def main():
                 bare.pip('ipython')
                 pages(bare, outside, [] if [*args.pages] == ['all'] else args.pages)
             print(f'{sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB, {wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB')
-        if args.only != 'wheel':
+        if args.only != 'wheel' and os.name != 'nt': # Colab runs Linux
             with step('Colab cell beside another torch'): colab(folder, bare)
 
 if __name__ == '__main__': main()
