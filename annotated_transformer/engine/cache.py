@@ -247,7 +247,8 @@ class CachedStep(Step):
     def cross_attention(self, attn, source, x):
         "All prefixes of a sentence share the keys and values of its source."
         k, v = source.filled()
-        rows = x.reshape(len(k), -1, x.size(-1)) if len(k) else x       # (B, R/B · T, D)
+        B = k.size(0)
+        rows = x.reshape(B, -1, x.size(-1)) if B else x                 # (B, R/B · T, D)
         q, _, _ = attn.heads(attn.W_q(rows), *source.no_keys)           # (B, h, R/B · T, K)
         rows = attn.attend(q, k, v, self.mask).transpose(1, 2)          # (B, R/B · T, h, d_v)
         return attn.W_o(rows.flatten(-2)).view(x.shape)

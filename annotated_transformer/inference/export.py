@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'sublayers', 'to_array', 'fill_linear', 'fill_norm', 'position_table', 'relative_options',
-           'fill_layer', 'ctranslate2_spec', 'export_ctranslate2', 'vocabulary_map', 'check_export_place',
-           'decode_layer', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'save_graph']
+           'fill_layer', 'fill_attention', 'ctranslate2_spec', 'export_ctranslate2', 'name_tokens', 'vocabulary_map',
+           'check_export_place', 'GraphCache', 'GraphStep', 'OnnxEncoder', 'OnnxDecoder', 'export_onnx', 'save_graph']
 
 # %% ../../nbs/47_export.ipynb #800b635a
 import copy
@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from annotated_transformer.transformer import (
+    DecoderLayer,
+    LayerNorm,
     LearnedPositions,
     PositionalEncoding,
     PositionwiseFeedForward,
@@ -27,7 +29,7 @@ from annotated_transformer.transformer import (
 
 from ..checks import check_choice, check_number, is_patched, require
 from ..data.words import PAD, SPECIALS
-from ..engine.cache import can_cache
+from ..engine.cache import CachedStep, PositionTable, can_cache
 from ..files import atomic_folder
 from ..layers import CombinedAttention
 from ..positions import RotaryAttention, ShawAttention
@@ -39,9 +41,10 @@ def sublayers(
     layer:nn.Module, # An `EncoderLayer` or `DecoderLayer`
 )->list[tuple[nn.Module, nn.Module]]: # Sub-layer and its norm
     "Return the attentions and the feed-forward network of a layer, each with its norm."
-    names = [name for name in ("self_attn", "src_attn", "feed_forward") if hasattr(layer, name)]
-    connections = zip(names, layer.sublayer, strict=True)
-    return [(getattr(layer, name), connection.norm) for name, connection in connections]
+    modules = [layer.self_attn, layer.feed_forward]
+    if isinstance(layer, DecoderLayer): modules.insert(1, layer.src_attn)
+    norms = [connection.norm for connection in layer.sublayer]
+    return list(zip(modules, norms, strict=True))
 
 # %% ../../nbs/47_export.ipynb #93b73c07
 def to_array(t):
@@ -55,10 +58,11 @@ def fill_linear(spec, *linears):
 
 def fill_norm(spec, norm):
     "Write a layer normalization."
-    if getattr(norm, "bias", None) is None:
+    if not isinstance(norm, (LayerNorm, nn.LayerNorm)):
         raise ValueError(f"the norm is an {type(norm).__name__}: CTranslate2 accepts LayerNorm.")
     spec.gamma, spec.beta = to_array(norm.weight), to_array(norm.bias)
 
+# %% ../../nbs/47_export.ipynb #68b13e5b
 def position_table(positions, rows):
     "The first rows of a table of positions."
     if isinstance(positions, LearnedPositions):
@@ -76,26 +80,30 @@ def relative_options(attn):
     if isinstance(attn, ShawAttention): return dict(relative_position=True)
     return {}
 
+# %% ../../nbs/47_export.ipynb #39519195
 def fill_layer(spec, layer):
     "Write one layer."
     *attentions, (feed, norm) = sublayers(layer)
     if type(feed).forward is not PositionwiseFeedForward.forward or is_patched(feed):
         raise ValueError(f"feed_forward is a {type(feed).__name__}: CTranslate2 accepts "
                          "PositionwiseFeedForward.")
-    for i, (attn, attn_norm) in enumerate(attentions):
-        place = spec.attention if i else spec.self_attention
-        if i: # queries come from the target, keys and values from the source
-            fill_linear(place.linear[0], attn.W_q)
-            fill_linear(place.linear[1], attn.W_k, attn.W_v)
-        else: fill_linear(place.linear[0], attn.W_q, attn.W_k, attn.W_v)
-        fill_linear(place.linear[-1], attn.W_o)
-        if isinstance(attn, ShawAttention):
-            place.relative_position_keys = to_array(attn.key_table.weight)
-            place.relative_position_values = to_array(attn.value_table.weight)
-        fill_norm(place.layer_norm, attn_norm)
+    fill_attention(spec.self_attention, *attentions[0])
+    for attn, attn_norm in attentions[1:]: fill_attention(spec.attention, attn, attn_norm, True)
     fill_linear(spec.ffn.linear_0, feed.w_1)
     fill_linear(spec.ffn.linear_1, feed.w_2)
     fill_norm(spec.ffn.layer_norm, norm)
+
+def fill_attention(spec, attn, norm, cross=False):
+    "Write one attention; in cross-attention, only keys and values come from the same input."
+    if cross:
+        fill_linear(spec.linear[0], attn.W_q)
+        fill_linear(spec.linear[1], attn.W_k, attn.W_v)
+    else: fill_linear(spec.linear[0], attn.W_q, attn.W_k, attn.W_v)
+    fill_linear(spec.linear[-1], attn.W_o)
+    if isinstance(attn, ShawAttention):
+        spec.relative_position_keys = to_array(attn.key_table.weight)
+        spec.relative_position_values = to_array(attn.value_table.weight)
+    fill_norm(spec.layer_norm, norm)
 
 # %% ../../nbs/47_export.ipynb #7bfa08f2
 def ctranslate2_spec(model, h, norm_first, rows=2048):
@@ -103,22 +111,22 @@ def ctranslate2_spec(model, h, norm_first, rows=2048):
     from ctranslate2.specs import common_spec, transformer_spec
     check_encoder(model)
     attn = model.encoder.layers[0].self_attn
-    if (attn.d_k, attn.d_v) != (attn.d_model // h,) * 2:
+    if attn.d_k != attn.d_model // h or attn.d_v != attn.d_k:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
                          "as CTranslate2 needs.")
-    depths = len(model.encoder.layers), len(model.decoder.layers)
     relative = relative_options(attn)
-    how = dict(pre_norm=norm_first, activation=common_spec.Activation.RELU) | relative
-    kinds = transformer_spec.TransformerEncoderSpec, transformer_spec.TransformerDecoderSpec
-    spec = transformer_spec.TransformerSpec(*(kind(N, h, **how) for kind, N in zip(kinds, depths)))
-    sides = ((spec.encoder, spec.encoder.embeddings[0], model.src_embed, model.encoder),
-             (spec.decoder, spec.decoder.embeddings, model.tgt_embed, model.decoder))
-    for part, embeddings, (embed, positions), stack in sides:
-        embeddings.weight = to_array(embed.lut.weight)
-        if not relative: # the schemes that add a vector
-            part.position_encodings.encodings = to_array(position_table(positions, rows))
-        for place, layer in zip(part.layer, stack.layers): fill_layer(place, layer)
-        if norm_first: fill_norm(part.layer_norm, stack.norm)
+    options = dict(pre_norm=norm_first, activation=common_spec.Activation.RELU, **relative)
+    spec = transformer_spec.TransformerSpec(
+        transformer_spec.TransformerEncoderSpec(len(model.encoder.layers), h, **options),
+        transformer_spec.TransformerDecoderSpec(len(model.decoder.layers), h, **options))
+    spec.encoder.embeddings[0].weight = to_array(model.src_embed[0].lut.weight)
+    spec.decoder.embeddings.weight = to_array(model.tgt_embed[0].lut.weight)
+    if not relative: # the schemes that add a vector
+        for side, embed in (spec.encoder, model.src_embed), (spec.decoder, model.tgt_embed):
+            side.position_encodings.encodings = to_array(position_table(embed[1], rows))
+    for side, stack in (spec.encoder, model.encoder), (spec.decoder, model.decoder):
+        for place, layer in zip(side.layer, stack.layers): fill_layer(place, layer)
+        if norm_first: fill_norm(side.layer_norm, stack.norm)
     fill_linear(spec.decoder.projection, model.generator.proj)
     spec.config.layer_norm_epsilon = model.encoder.layers[0].sublayer[0].norm.eps
     return spec
@@ -134,30 +142,39 @@ def export_ctranslate2(
     "Write a model for CTranslate2, with the tokenizers."
     if quantization is not None: check_choice("quantization", quantization, QUANTIZATIONS)
     require("ctranslate2", ".[export]")
-    config, both = translator.config, (translator.src_tokenizer, translator.tgt_tokenizer)
+    config = translator.config
+    tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     spec = ctranslate2_spec(translator.model, config.h, config.norm_first)
-    src, tgt = ([*SPECIALS, *map(str, range(len(SPECIALS), len(t)))] for t in both)
-    spec.register_source_vocabulary(src)
-    spec.register_target_vocabulary(tgt)
-    spec.config.bos_token, spec.config.eos_token, _, spec.config.unk_token = SPECIALS
-    spec.config.decoder_start_token = SPECIALS[0]
-    spec.config.add_source_bos = spec.config.add_source_eos = False
+    name_tokens(spec, *map(len, tokenizers))
     spec.validate()
     spec.optimize(quantization=quantization)
     with atomic_folder(check_export_place(folder)) as new:
         spec.save(str(new))
-        save_tokenizers(*both, new)
-        if getattr(translator, "lexicon", None):
+        save_tokenizers(*tokenizers, new)
+        if translator.lexicon:
             (new/"vmap.txt").write_text(vocabulary_map(translator.lexicon), encoding="utf-8")
     return Path(folder)
 
+def name_tokens(spec, src_vocab, tgt_vocab):
+    "Name the tokens by their numbers, the special tokens by their names."
+    numbers = range(len(SPECIALS), max(src_vocab, tgt_vocab))
+    names = [*SPECIALS, *map(str, numbers)]
+    spec.register_source_vocabulary(names[:src_vocab])
+    spec.register_target_vocabulary(names[:tgt_vocab])
+    spec.config.bos_token, spec.config.eos_token, _, spec.config.unk_token = SPECIALS
+    spec.config.decoder_start_token = SPECIALS[0]
+    spec.config.add_source_bos = False
+    spec.config.add_source_eos = False
+
+# %% ../../nbs/47_export.ipynb #b21b47c9
 def vocabulary_map(lexicon, common=100):
     "CTranslate2's lines `source, tab, targets`; the first has the `common` most frequent targets."
     def names(ids): return " ".join(SPECIALS[i] if i < len(SPECIALS) else str(i) for i in ids)
-    lines = ["\t" + names(lexicon.frequency.argsort(descending=True)[:common].tolist())]
+    frequent = lexicon.frequency.argsort(descending=True)[:common]
+    lines = ["\t" + names(frequent.tolist())]
     for source, (best, p) in enumerate(zip(lexicon.best.tolist(), lexicon.p.tolist())):
-        found = [i for i, q in zip(best, p) if q > 0]
-        if found: lines.append(names([source]) + "\t" + names(found))
+        targets = [i for i, q in zip(best, p) if q > 0]
+        if targets: lines.append(names([source]) + "\t" + names(targets))
     return "\n".join(lines) + "\n"
 
 def check_export_place(folder):
@@ -168,21 +185,37 @@ def check_export_place(folder):
     return place
 
 # %% ../../nbs/47_export.ipynb #ddc87159
-def decode_layer(layer, x, past, source, mask):
-    "Run a decoder layer on the newest position `(B, 1, D)`; return output, keys and values."
-    own, cross, cache = layer.self_attn, layer.src_attn, []
-    def project(attn, x): return attn.W_q(x), attn.W_k(x), attn.W_v(x)
-    def output(attn, x): return attn.W_o(x.transpose(1, 2).flatten(-2))
-    def self_attention(x):
-        q, *new = own.heads(*project(own, x), start=past[0].size(2))
-        cache.extend(torch.cat(pair, 2) for pair in zip(past, new))
-        return output(own, own.attend(q, *cache, None))
-    def cross_attention(x):
-        q, _, _ = cross.heads(*project(cross, x)) # keys and values come from the source
-        return output(cross, cross.attend(q, *source, mask))
-    x = layer.sublayer[0](x, self_attention)
-    x = layer.sublayer[1](x, cross_attention)
-    return layer.sublayer[2](x, layer.feed_forward), *cache
+class GraphCache:
+    "Keys and values of a graph, where a new position makes new tensors."
+    def __init__(self,
+        k:Tensor, # Keys `(B, h, t, K)`
+        v:Tensor, # Values `(B, h, t, d_v)`
+    ):
+        self.k = k
+        self.v = v
+
+    def append(self, k, v):
+        "Add positions and return all."
+        self.k = torch.cat([self.k, k], 2)
+        self.v = torch.cat([self.v, v], 2)
+        return self.filled()
+
+    def filled(self):
+        "Return keys and values of all positions."
+        return self.k, self.v
+
+class GraphStep(CachedStep):
+    "`CachedStep` whose caches are inputs and outputs of a graph."
+    def __init__(self, model, past, source, mask): # the encoder is another graph
+        self.model = model
+        self.mask = mask
+        self.layers = []
+        self.length = past[0].size(3)
+        for n, layer in enumerate(model.decoder.layers):
+            cross = GraphCache(source[0][n], source[1][n])
+            nothing = cross.k.new_zeros(cross.k.size(0), 0, layer.src_attn.d_model)
+            cross.no_keys = layer.src_attn.W_k(nothing), layer.src_attn.W_v(nothing)
+            self.layers.append((GraphCache(past[0][n], past[1][n]), cross))
 
 # %% ../../nbs/47_export.ipynb #5a59c39c
 class OnnxEncoder(nn.Module):
@@ -198,18 +231,19 @@ class OnnxEncoder(nn.Module):
         mask = padding_mask(src, PAD)
         memory = self.model.encode(src, mask)
         attentions = [layer.src_attn for layer in self.model.decoder.layers]
-        split = [a.heads(a.W_q(memory), a.W_k(memory), a.W_v(memory))[1:] for a in attentions]
-        k, v = (torch.stack(side) for side in zip(*split))
+        heads = [a.heads(a.W_q(memory), a.W_k(memory), a.W_v(memory)) for a in attentions]
+        k = torch.stack([keys for _, keys, _ in heads])
+        v = torch.stack([values for *_, values in heads])
         return k, v, mask
 
+# %% ../../nbs/47_export.ipynb #9e956c76
 class OnnxDecoder(nn.Module):
     "One decoding step; the caches are inputs and outputs."
     def __init__(self, model, rows=4096):
         super().__init__()
-        self.model, (embed, positions) = model, model.tgt_embed
-        if positions.max_len != math.inf: rows = positions.max_len
-        with torch.no_grad(): table = positions(torch.zeros(1, rows, embed.d_model))
-        self.register_buffer("table", table)
+        self.model = model
+        like = torch.zeros(model.tgt_embed[0].d_model)
+        self.register_buffer("table", PositionTable(model.tgt_embed[1], like).first(rows).clone())
 
     def forward(self,
         tgt:Tensor,      # Newest token of each sentence `(B, 1)`
@@ -220,14 +254,12 @@ class OnnxDecoder(nn.Module):
         mask:Tensor,     # Source mask `(B, 1, S)`
     )->tuple[Tensor, Tensor, Tensor]: # Logits `(B, V)`, keys and values with the new position
         "Run the decoder's layers on the newest token."
-        t, new = past_k.size(3), []
-        x = self.model.tgt_embed[0](tgt) + self.table[:, t:t + 1]
-        for n, layer in enumerate(self.model.decoder.layers):
-            past, source = (past_k[n], past_v[n]), (source_k[n], source_v[n])
-            x, *pair = decode_layer(layer, x, past, source, mask)
-            new.append(pair)
-        logits = self.model.generator.logits(self.model.decoder.norm(x)[:, -1])
-        return logits, *map(torch.stack, zip(*new))
+        model, t = self.model, past_k.size(3)
+        step = GraphStep(model, (past_k, past_v), (source_k, source_v), mask)
+        x = step.run_layers(model.tgt_embed[0](tgt) + self.table[t:t + 1], None)
+        logits = model.generator.logits(model.decoder.norm(x)[:, -1])
+        caches = [own for own, _ in step.layers]
+        return logits, torch.stack([c.k for c in caches]), torch.stack([c.v for c in caches])
 
 # %% ../../nbs/47_export.ipynb #a844b7cb
 def export_onnx(
@@ -248,19 +280,22 @@ def export_onnx(
         past_k, past_v = k[..., :4, :].clone(), v[..., :4, :].clone()
         inputs = dict(tgt=src[:, :1], past_k=past_k, past_v=past_v,
                       source_k=k, source_v=v, mask=mask)
-        outputs = ["source_k", "source_v", "mask"], ["scores", "new_k", "new_v"]
-        save_graph(new/"encoder.onnx", encoder, dict(src=src), outputs[0], opset)
-        save_graph(new/"decoder.onnx", decoder, inputs, outputs[1], opset)
+        outputs = ["source_k", "source_v", "mask"]
+        save_graph(new/"encoder.onnx", encoder, dict(src=src), outputs, opset)
+        outputs, longest = ["scores", "new_k", "new_v"], len(decoder.table) - 1
+        save_graph(new/"decoder.onnx", decoder, inputs, outputs, opset, longest)
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
     return Path(folder)
 
-def save_graph(path, module, inputs, outputs, opset):
+# %% ../../nbs/47_export.ipynb #f12208b4
+def save_graph(path, module, inputs, outputs, opset, longest=4096):
     "Trace a module and write its graph, without the messages of the exporter."
-    most = len(module.table[0]) - 1 if hasattr(module, "table") else 4096
-    B, S = torch.export.Dim("batch", min=1, max=4096), torch.export.Dim("source", min=1, max=4096)
-    past, source = {1: B, 3: torch.export.Dim("past", min=0, max=most)}, {1: B, 3: S}
-    axes = dict(src={0: B, 1: S}, tgt={0: B}, past_k=past, past_v=past,
-                source_k=source, source_v=source, mask={0: B, 2: S}) # the axes of open size
+    batch = torch.export.Dim("batch", min=1, max=4096)
+    source = torch.export.Dim("source", min=1, max=4096)
+    past = torch.export.Dim("past", min=0, max=longest)
+    axes = dict(src={0: batch, 1: source}, tgt={0: batch}, mask={0: batch, 2: source},
+                past_k={1: batch, 3: past}, past_v={1: batch, 3: past},
+                source_k={1: batch, 3: source}, source_v={1: batch, 3: source}) # of open size
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)
