@@ -11,7 +11,7 @@ __all__ = ['STEPS', 'Workload', 'workload', 'interleave', 'Ratio', 'ratio', 'spe
 import copy
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import median
 from time import perf_counter
@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .. import transformer as core
+from ..build import build
 from ..checks import check_choice, check_number, short_repr
 from ..config import TransformerConfig, preset
 from ..data.batching import TokenBatches, to_device
@@ -31,7 +32,7 @@ from ..engine.losses import CrossEntropyCompute
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
-from ..transformer import Batch, EncoderDecoder, make_model
+from ..transformer import Batch, EncoderDecoder
 from .interop import to_torch
 
 # %% ../../nbs/92_benchmarks.ipynb #25bdc9c5
@@ -64,7 +65,8 @@ def interleave(
 )->dict[str, list[float]]:          # Name -> seconds, round by round and item by item
     "Time the contenders in turns on every item."
     check_number("repeats", repeats, 1, whole=True)
-    times, items = {name: [] for name in contenders}, list(items)
+    times = {name: [] for name in contenders}
+    items = list(items)
     for number in range(repeats + 1):
         for item in items:
             for name, run in contenders.items():
@@ -89,7 +91,8 @@ def ratio(
     baseline:str,                 # Contender to compare with
 )->Ratio:                         # Above 1: faster than the baseline
     "Ratios of the seconds on the same item: median and range."
-    for one in (name, baseline): check_choice("contender", one, times)
+    check_choice("contender", name, times)
+    check_choice("contender", baseline, times)
     pairs = [b / max(a, 1e-9) for a, b in zip(times[name], times[baseline], strict=True)]
     if not pairs: raise ValueError(f"times has no measurement of {short_repr(name)}.")
     return Ratio(median(pairs), min(pairs), max(pairs))
@@ -174,7 +177,8 @@ def contender(
 )->Callable[[Batch], float]: # Makes one update; returns the loss per token
     "Return the update that a setup describes."
     model = build_model(setup, model)
-    generator, V = model.generator, model.generator.proj.out_features
+    generator = model.generator
+    V = generator.proj.out_features
     if setup.chunked_loss: compute = CrossEntropyCompute(generator, smoothing=smoothing)
     else: compute = core.SimpleLossCompute(generator, core.LabelSmoothing(V, 2, smoothing))
     if setup.fused_adam: optimizer = adam(model, lr)
@@ -194,7 +198,8 @@ class LibraryTransformer(nn.Module):
 
     def forward(self, src, tgt, src_mask, tgt_mask):
         "Ids and masks to hidden states `(B, T, D)`; the library's masks mean the opposite."
-        hidden, T = ~src_mask[:, 0], tgt.size(1)
+        hidden = ~src_mask[:, 0]
+        T = tgt.size(1)
         causal = torch.ones(T, T, dtype=torch.bool, device=tgt.device).triu(1)
         return self.parts.transformer(
             self.parts.src_embed(src), self.parts.tgt_embed(tgt), tgt_mask=causal,
@@ -208,9 +213,10 @@ def library_contender(
 )->Callable[[Batch], float]: # Makes one update; returns the loss per token
     "Return an update of `torch.nn.Transformer` with `F.cross_entropy` and fused Adam."
     model = LibraryTransformer(model)
-    how = dict(ignore_index=2, label_smoothing=smoothing, reduction="sum")
     def compute(x, y, norm):
-        total = F.cross_entropy(model.generator.logits(x).flatten(0, 1), y.flatten(), **how)
+        logits = model.generator.logits(x).flatten(0, 1)
+        total = F.cross_entropy(logits, y.flatten(), ignore_index=2, label_smoothing=smoothing,
+                                reduction="sum")
         return total.detach(), total / max(norm, 1)
     return trainer(model, compute, adam(model, 1e-4), bf16)
 
@@ -245,20 +251,26 @@ def check_agreement(
     config, batch = replace(config, dropout=0.), work.batches[0]
     batch = Batch(batch.src[:32], torch.cat([batch.tgt[:, :1], batch.tgt_y], 1)[:32])
     torch.manual_seed(0)
-    model = make_model(work.vocab, work.vocab, **asdict(config)).to(device)
+    model = build(config, work.vocab).to(device)
     for smoothing in (.1, 0.):
         runs = contenders(model, smoothing)
         losses = {name: (step(batch), step(batch)) for name, step in runs.items()}
-        for name, (first, second) in losses.items():
+        for name in losses:
             if smoothing and name.startswith("nn.Transformer"): continue # smooths over V tokens
-            core_first, core_second = losses["core"]
-            gap = abs((first - second) - (core_first - core_second)) # without a constant part
-            if not smoothing: gap = max(gap, abs(first - core_first))
-            exact = name in [*STEPS][:-1] or name == "nn.Transformer"
-            if not gap < (1e-4 if exact else 3e-2):
-                raise RuntimeError(f"{name} has losses {first}, {second}, core {losses['core']}")
+            _check_losses(losses, name, smoothing)
     return losses
 
+def _check_losses(losses, name, smoothing):
+    "Raise unless the losses of a contender are those of the core; smoothing adds a constant."
+    first, second = losses[name]
+    core_first, core_second = losses["core"]
+    gap = abs((first - second) - (core_first - core_second)) # without a constant part
+    if not smoothing: gap = max(gap, abs(first - core_first))
+    exact = name in [*STEPS][:-1] or name == "nn.Transformer"
+    if not gap < (1e-4 if exact else 3e-2):
+        raise RuntimeError(f"{name} has losses {first}, {second}, core {losses['core']}")
+
+# %% ../../nbs/92_benchmarks.ipynb #c3c8c17d
 def steps_benchmark(
     config:TransformerConfig, # Size
     work:Workload,            # Batches
@@ -268,9 +280,9 @@ def steps_benchmark(
     "Time all contenders in turns, after `check_agreement`."
     check_agreement(config, work, device)
     torch.manual_seed(0)
-    model = make_model(work.vocab, work.vocab, **asdict(config)).to(device)
+    model = build(config, work.vocab).to(device)
     times = interleave(contenders(model), work.batches, repeats)
-    seconds = {name: [round(s, 6) for s in some] for name, some in times.items()}
+    seconds = {name: [round(s, 6) for s in measured] for name, measured in times.items()}
     return dict(tokens=[b.ntokens for b in work.batches] * repeats, seconds=seconds)
 
 # %% ../../nbs/92_benchmarks.ipynb #fd9b694a
@@ -282,7 +294,9 @@ def benchmarks(
 )->dict:              # Hardware, data, size and the seconds of the steps, fit for JSON
     "Measure the steps of this page."
     check_number("repeats", repeats, 1, whole=True)
-    config, device, work = preset(size, tie="all"), best_device(device), workload(batches)
+    config = preset(size, tie="all")
+    device = best_device(device)
+    work = workload(batches)
     tune_allocator()
     steps = steps_benchmark(config, work, repeats, device)
     return dict(hardware=hardware(device), data=work.data, size=size, steps=steps)
