@@ -159,6 +159,7 @@ for source in [{cell!r}.replace('/content/', {str(folder / 'content') + '/'!r}),
     (folder/'content').mkdir()
     out = there.run('python', script, cwd=folder, GIT_CONFIG_COUNT='1', GIT_CONFIG_KEY_0=f'url.{sources.as_uri()}.insteadOf', GIT_CONFIG_VALUE_0=address)
     if f'content{os.sep}{PACKAGE}{os.sep}nbs' not in out: sys.exit(f'the Colab cell ends elsewhere: {out}')
+    there.version(PACKAGE) # it was installed here
     if (after := there.version('torch')) != before: sys.exit(f'the Colab cell replaced torch {before} by {after}')
     names = {path.name for path in (ROOT/'nbs').glob('*.ipynb')}
     badge = re.search(r"^COLAB = f'(\S+)'", (ROOT/'docs/bridge.py').read_text(encoding='utf-8'), re.M)[1]
