@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT/'annotated_transformer'
 # From bottom to top: a module imports only from its own floor and from floors below. A name is a module or a folder.
-BASE = ('checks', 'config', 'files', 'charts')
+BASE = ('checks', 'config', 'files', 'charts', 'signals')
 FLOORS = (BASE, ('transformer',), ('positions', 'layers'), ('build',), ('engine',), ('data',), ('train',), ('inference',), ('family', 'lab'), ('cli',), ('all',))
 ACTIONS = {f'actions/{name}' for name in ('checkout', 'setup-python', 'upload-artifact', 'deploy-pages')} # programs that use no other action
 SEED_NAMES = ('make_model', 'make_lm', 'run_epoch', 'greedy_decode', 'TransformerConfig', 'TrainingConfig') # signatures that the seeds fix
