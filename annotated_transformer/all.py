@@ -28,7 +28,7 @@ from .data.normalize import clean_text
 from .files import file_hash
 from .data.words import (
     BOS, EOS, PAD, SPECIALS, UNK, Vocab, WordTokenizer, as_vocab, build_vocab_from_iterator,
-    detokenize, spacy_tokenizer, vocabulary_digest)
+    detokenize, spacy_tokenizer, vocabulary_digest, ngrams)
 from annotated_transformer.data.bpe import (
     SubwordTokenizer, learn_bpe, load_tokenizer, merge_pair,
 )
@@ -72,17 +72,16 @@ from annotated_transformer.train.recipes import (
     RECIPES, encode_pairs, stored_batches, train_tokenizers, training_batches,
 )
 from annotated_transformer.inference.decoding import (
-    SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
+    Candidate, SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
 )
 from annotated_transformer.inference.beam import (
-    Hypothesis, SearchOptions, beam_search, length_normalizer, mbr_rerank, ngrams,
+    Hypothesis, SearchOptions, beam_search, length_normalizer, mbr_rerank,
 )
 from annotated_transformer.inference.evaluation import (
     Comparison, Scores, bleu_forms, bootstrap_interval, corpus_bleu, moses_tokenizer,
     paired_bootstrap, score,
 )
 from .inference.model_folder import model_card
-from .inference.stream import Candidate
 from .inference.translator import Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from annotated_transformer.inference.metrics import (

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_STRINGS', 'MAX_WORD', 'MAX_FILE', 'check_strings', 'check_row',
            'spacy_tokenizer', 'word_splitter', 'keep_spaces', 'detokenize', 'Vocab', 'build_vocab_from_iterator',
-           'as_vocab', 'TextTokenizer', 'read_tokenizer', 'vocabulary_digest', 'WordTokenizer']
+           'as_vocab', 'TextTokenizer', 'read_tokenizer', 'vocabulary_digest', 'WordTokenizer', 'ngrams']
 
 # %% ../../nbs/23_words.ipynb #86e0cfa7
 import json
@@ -13,7 +13,7 @@ import operator
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -352,3 +352,12 @@ class WordTokenizer(TextTokenizer):
         vocab = build_vocab_from_iterator(sentences, min_freq, SPECIALS, max_tokens=max_tokens)
         if len(vocab) > len(SPECIALS): return cls(split, vocab, lang)
         raise ValueError(f"texts hold no word that occurs min_freq={min_freq} times.")
+
+# %% ../../nbs/23_words.ipynb #ng000002
+def ngrams(
+    tokens:Sequence, # Ids or words
+    n:int,           # Size
+)->Counter:          # N-gram -> count
+    "Count the n-grams of a sequence."
+    check_number("n", n, low=1, whole=True)
+    return Counter(zip(*(tokens[i:] for i in range(n))))

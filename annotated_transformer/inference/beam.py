@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'beam_step', 'continuations', 'merge_texts',
-           'ngrams', 'mbr_rerank', 'search_options']
+           'mbr_rerank', 'search_options', 'BeamDecoder']
 
 # %% ../../nbs/43_beam.ipynb #9175251a
 import math
@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer.inference.decoding import (
+    BatchDecoder,
     check_end,
     check_source,
     decoding_models,
@@ -28,6 +29,7 @@ from annotated_transformer.inference.decoding import (
 
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
+from ..data.words import BOS, EOS, ngrams
 from ..engine.program import IncrementalDecoder
 
 # %% ../../nbs/43_beam.ipynb #9047bbb2
@@ -296,15 +298,6 @@ def merge_texts(beams, tokenizer):
         hypotheses[:] = first.values()
     return beams
 
-# %% ../../nbs/43_beam.ipynb #ng000002
-def ngrams(
-    tokens:Sequence, # Ids or words
-    n:int,           # Size
-)->Counter:          # N-gram -> count
-    "Count the n-grams of a sequence."
-    check_number("n", n, low=1, whole=True)
-    return Counter(zip(*(tokens[i:] for i in range(n))))
-
 # %% ../../nbs/43_beam.ipynb #7c813760
 def mbr_rerank(
     hypotheses:list[Hypothesis], # Of one sentence
@@ -343,3 +336,18 @@ def search_options(options, mbr):
     if mbr and search.beam_size == 1: raise ValueError("mbr=True needs a beam_size of 2 or more.")
     if mbr or search.n_best > 1: search = replace(search, n_best=search.beam_size)
     return n_best, search
+
+# %% ../../nbs/43_beam.ipynb #cd118453
+class BeamDecoder(BatchDecoder):
+    "Beam search; hypotheses with the same text count once."
+    def __init__(self, translator, models, max_extra_tokens, options, n_best, mbr):
+        super().__init__(translator, models, max_extra_tokens)
+        self.options = options
+        self.outputs = n_best or 1 # per sentence
+        self.mbr = mbr
+
+    def search(self, src, mask, limits, numbers):
+        beams = beam_search(self.models, src, mask, limits, BOS, EOS, self.options)
+        if self.options.n_best > 1: beams = merge_texts(beams, self.tokenizer)
+        if self.mbr: beams = [mbr_rerank(hypotheses) for hypotheses in beams]
+        return [[(h.ids, h.score) for h in hypotheses[:self.outputs]] for hypotheses in beams]

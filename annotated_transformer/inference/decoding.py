@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['evaluating', 'check_encoder', 'max_positions', 'decoding_models', 'check_source', 'check_end', 'top_n',
            'best_columns', 'greedy_search', 'generate', 'fast_mode', 'replay_recorded', 'SamplingOptions',
-           'top_k_top_p', 'inverse_cdf', 'sample_decode', 'score_targets']
+           'top_k_top_p', 'inverse_cdf', 'sample_decode', 'score_targets', 'Candidate', 'BatchDecoder', 'GreedyDecoder',
+           'SamplingDecoder']
 
 # %% ../../nbs/42_decoding.ipynb #e7e011bd
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,10 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_ids, check_mask, check_number, short_repr
+from ..data.batching import pad_rows
+from ..data.words import BOS, EOS, PAD
 from ..engine.cache import combine_logits, parts, position_limit
 from ..engine.fast import shared_copy
-from ..engine.program import IncrementalDecoder, is_known
-from ..transformer import recorders, subsequent_mask, target_mask
+from ..engine.products import is_known
+from ..engine.program import IncrementalDecoder
+from ..transformer import padding_mask, recorders, subsequent_mask, target_mask
 
 # %% ../../nbs/42_decoding.ipynb #70ee4c5e
 @contextmanager
@@ -295,3 +299,61 @@ def _score_labels(models, hidden, labels):
         raise ValueError(f"tgt holds ids from {labels.min()} to {labels.max()}, "
                          f"the vocabulary ends at {logits.size(-1) - 1}.")
     return logits.log_softmax(-1).gather(-1, labels[:, None])[:, 0], logits.argmax(-1) == labels
+
+# %% ../../nbs/42_decoding.ipynb #d7391f0b
+@dataclass(frozen=True)
+class Candidate:
+    "One translation of a text."
+    text:str          # The translation
+    score:float|None  # Score of the search or of `mbr_rerank`; None for greedy search and sampling
+
+class BatchDecoder:
+    "Decode batches of source ids; a subclass has the method `search`."
+    def __init__(self,
+        translator,           # A `Translator`
+        models,               # Its model, or those of an ensemble
+        max_extra_tokens:int, # Maximum length of an output: source length plus this
+    ):
+        check_number("max_extra_tokens", max_extra_tokens, high=100_000, whole=True)
+        self.models = models
+        self.tokenizer = translator.tgt_tokenizer
+        self.device = translator.device
+        self.max_extra_tokens = max_extra_tokens
+        self.max_len = max_positions(models)
+
+    def __call__(self, ids, numbers):
+        "Candidates of each row of source ids; `numbers` are those of the sentences."
+        src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
+        lengths = [min(1 + len(row) + self.max_extra_tokens, self.max_len) for row in ids]
+        outputs = self.search(src, padding_mask(src, PAD), src.new_tensor(lengths), numbers)
+        rows = [row[:length] for hypotheses, length in zip(outputs, lengths)
+                for row, _ in hypotheses]
+        texts = iter(self.tokenizer.decode_batch(rows))
+        return [[Candidate(next(texts), score) for _, score in hypotheses]
+                for hypotheses in outputs]
+
+    def search(self, src, mask, limits, numbers):
+        "Ids and score of each output of each row of `src (B, S)`; `limits (B,)` are lengths."
+        raise NotImplementedError
+
+# %% ../../nbs/42_decoding.ipynb #9284af65
+class GreedyDecoder(BatchDecoder):
+    "Greedy search."
+    def search(self, src, mask, limits, numbers):
+        longest = max(limits.tolist(), default=1)
+        rows = greedy_search(self.models, src, mask, longest, BOS, EOS, PAD)
+        return [[(row, None)] for row in rows.tolist()]
+
+class SamplingDecoder(BatchDecoder):
+    "Sampling; sentence n has the seed `seed + n`."
+    def __init__(self, translator, models, max_extra_tokens, options, seed):
+        super().__init__(translator, models, max_extra_tokens)
+        self.options = options
+        self.seed = seed
+
+    def search(self, src, mask, limits, numbers):
+        longest = max(limits.tolist(), default=1)
+        seeds = [self.seed + n for n in numbers]
+        symbols = (BOS, EOS, PAD)
+        rows = sample_decode(self.models, src, mask, longest, symbols, self.options, seeds)
+        return [[(row, None)] for row in rows.tolist()]

@@ -18,8 +18,7 @@ from importlib.metadata import version
 
 from ..checks import check_choice, check_number, require
 from ..data.normalize import clean_text
-from ..data.words import check_strings
-from .beam import ngrams
+from ..data.words import check_strings, ngrams
 
 # %% ../../nbs/44_evaluation.ipynb #fe3fa50a
 def bleu_counts(output, reference):

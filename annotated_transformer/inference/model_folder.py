@@ -175,7 +175,7 @@ def _save_weights(model, path, dtype):
 # %% ../../nbs/41_model_folder.ipynb #593adc01
 _SAVED = "give a folder that save_pretrained wrote."
 _ENTRIES = dict(model=dict, joint=bool, vocabulary=str, about=dict) # Entries of config.json
-_ABOUT = dict(pair=str, training=dict, history=list)                # Entries of `about` that are read
+_ABOUT = dict(pair=str, training=dict, history=list)                # Entries that are read
 
 def read_config(folder):
     "Check `config.json`; return model, whether the vocabulary is joint, its digest, and about."

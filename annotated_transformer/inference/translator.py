@@ -9,7 +9,6 @@ __all__ = ['TextModel', 'SourceReader', 'warn_cut', 'ensemble_models', 'language
 
 # %% ../../nbs/46_translator.ipynb #15de1261
 import copy
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -19,16 +18,12 @@ import torch
 from torch import nn
 
 from annotated_transformer.inference.decoding import (
+    GreedyDecoder,
+    SamplingDecoder,
     SamplingOptions,
     check_encoder,
     max_positions,
     score_targets,
-)
-from annotated_transformer.inference.stream import (
-    BeamDecoder,
-    GreedyDecoder,
-    SamplingDecoder,
-    TextStream,
 )
 from annotated_transformer.train.recipes import (
     check_pairs,
@@ -46,6 +41,7 @@ from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import languages
 from ..data.sentences import split_text
 from ..data.words import BOS, EOS, PAD, vocabulary_digest
+from ..engine.cache import position_limit
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers
@@ -55,10 +51,11 @@ from ..train.monitoring import training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
-from .beam import search_options
+from .beam import BeamDecoder, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
 from .shortlist import learn_shortlist, with_shortlist
+from .stream import TextStream
 
 # %% ../../nbs/46_translator.ipynb #5459deb5
 class TextModel:
@@ -222,7 +219,7 @@ class Translator(TextModel):
         mbr:bool=False,           # Rerank the hypotheses of the beam by minimum Bayes risk
         num_workers:int=1,        # Processes that translate batches in parallel, on a CPU
         split_sentences:bool=True, # Translate the sentences of a text one by one (`split_text`)
-        **options,                # Fields of `SearchOptions`; beam_size is 1, n_best None by default
+        **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->str|Iterator:              # A string, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
         n_best, search = search_options(options, mbr)
@@ -379,7 +376,7 @@ def check_configs(config, training, tokenizer):
     if config.tie == "all" and tokenizer == "words":
         raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
     scheme, _ = position_scheme(config.positions)
-    with torch.device("meta"): max_len = getattr(scheme(config.d_model, 0.), "max_len", math.inf)
+    with torch.device("meta"): max_len = position_limit(scheme(config.d_model, 0.))
     if min(training.max_len, training.max_tokens) > max_len:
         raise ValueError(f"max_len={training.max_len} exceeds the {max_len} of "
                          f"positions={config.positions!r}.")
