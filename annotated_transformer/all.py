@@ -72,7 +72,7 @@ from annotated_transformer.train.recipes import (
     RECIPES, encode_pairs, stored_batches, train_tokenizers, training_batches,
 )
 from annotated_transformer.inference.decoding import (
-    Candidate, SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
+    SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
 )
 from annotated_transformer.inference.beam import (
     Hypothesis, SearchOptions, beam_search, length_normalizer, mbr_rerank,
@@ -82,6 +82,7 @@ from annotated_transformer.inference.evaluation import (
     paired_bootstrap, score,
 )
 from .inference.model_folder import model_card
+from .inference.stream import Candidate
 from .inference.translator import Translator, check_outputs
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from annotated_transformer.inference.metrics import (

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['length_normalizer', 'SearchOptions', 'Hypothesis', 'expand_prefixes', 'FinishedHypotheses', 'check_limits',
            'forbid_tokens', 'coverage_score', 'BeamState', 'beam_search', 'beam_step', 'continuations', 'merge_texts',
-           'mbr_rerank', 'search_options', 'BeamDecoder']
+           'mbr_rerank', 'search_options', 'BeamSearch']
 
 # %% ../../nbs/43_beam.ipynb #9175251a
 import math
@@ -17,8 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotated_transformer.inference.decoding import (
-    BatchDecoder,
+from annotated_transformer.inference.models import (
     check_end,
     check_source,
     decoding_models,
@@ -338,15 +337,17 @@ def search_options(options, mbr):
     return n_best, search
 
 # %% ../../nbs/43_beam.ipynb #cd118453
-class BeamDecoder(BatchDecoder):
-    "Beam search; hypotheses with the same text count once."
-    def __init__(self, translator, models, max_extra_tokens, options, n_best, mbr):
-        super().__init__(translator, models, max_extra_tokens)
+class BeamSearch:
+    "Beam search with a model or an ensemble; hypotheses with the same text count once."
+    def __init__(self, models, options, tokenizer, n_best=None, mbr=False):
+        self.models = models
         self.options = options
+        self.tokenizer = tokenizer # of the target
         self.outputs = n_best or 1 # per sentence
         self.mbr = mbr
 
-    def search(self, src, mask, limits, numbers):
+    def __call__(self, src, mask, limits, numbers):
+        "Ids and score of the outputs of each row of `src (B, S)`."
         beams = beam_search(self.models, src, mask, limits, BOS, EOS, self.options)
         if self.options.n_best > 1: beams = merge_texts(beams, self.tokenizer)
         if self.mbr: beams = [mbr_rerank(hypotheses) for hypotheses in beams]

@@ -33,8 +33,8 @@ from ..engine.cache import CachedStep, PositionTable, can_cache
 from ..files import atomic_folder
 from ..layers import CombinedAttention
 from ..positions import RotaryAttention, ShawAttention
-from .decoding import check_encoder
 from .model_folder import check_place, save_tokenizers
+from .models import check_encoder
 
 # %% ../../nbs/47_export.ipynb #d5dc7ebf
 def sublayers(

@@ -39,7 +39,7 @@ from ..data.normalize import clean_text
 from ..data.pairs import languages
 from ..data.words import UNK
 from ..train.recipes import check_pairs
-from .decoding import max_positions
+from .models import max_positions
 
 # %% ../../nbs/48_metrics.ipynb #3baee3b1
 @dataclass(frozen=True)

@@ -18,11 +18,9 @@ import torch
 from torch import nn
 
 from annotated_transformer.inference.decoding import (
-    GreedyDecoder,
-    SamplingDecoder,
+    GreedySearch,
+    Sampling,
     SamplingOptions,
-    check_encoder,
-    max_positions,
     score_targets,
 )
 from annotated_transformer.train.recipes import (
@@ -51,11 +49,12 @@ from ..train.monitoring import training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import make_model, padding_mask, recorders
-from .beam import BeamDecoder, search_options
+from .beam import BeamSearch, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
+from .models import check_encoder, max_positions
 from .shortlist import learn_shortlist, with_shortlist
-from .stream import TextStream
+from .stream import BatchDecoder, TextStream
 
 # %% ../../nbs/46_translator.ipynb #5459deb5
 class TextModel:
@@ -222,12 +221,13 @@ class Translator(TextModel):
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->str|Iterator:              # A string, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
-        n_best, search = search_options(options, mbr)
+        n_best, options = search_options(options, mbr)
         models = ensemble_models(self, ensemble)
         check_choice("split_sentences", split_sentences, (True, False))
-        if search.beam_size > 1 or n_best or search.constrained:
-            decoder = BeamDecoder(self, models, max_extra_tokens, search, n_best, mbr)
-        else: decoder = GreedyDecoder(self, models, max_extra_tokens)
+        if options.beam_size > 1 or n_best or options.constrained:
+            search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr)
+        else: search = GreedySearch(models)
+        decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
         paragraphs = self.about.get("training", {}).get("paragraphs", False)
         split = split_sentences and n_best is None and not paragraphs
         return run_stream(self, texts, decoder, max_tokens, num_workers, split, n_best is not None)
@@ -244,8 +244,8 @@ class Translator(TextModel):
         "Sample translations from the model."
         check_number("seed", seed, high=2**62, whole=True)
         sampling = SamplingOptions(**check_known(options, SamplingOptions))
-        models = ensemble_models(self, ensemble)
-        decoder = SamplingDecoder(self, models, max_extra_tokens, sampling, seed)
+        search = Sampling(ensemble_models(self, ensemble), sampling, seed)
+        decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
         return run_stream(self, texts, decoder, max_tokens, num_workers)
 
     def score(self,
@@ -293,7 +293,7 @@ def run_stream(translator, texts, decoder, max_tokens, num_workers, split=False,
     "Check the arguments now; return the output of one string, or an iterator."
     check_number("max_tokens", max_tokens, 1, whole=True)
     check_num_workers(num_workers, translator.device)
-    modules = (module for model in decoder.models for module in model.modules())
+    modules = (module for model in decoder.search.models for module in model.modules())
     if num_workers > 1 and any(module in recorders.get() for module in modules):
         raise ValueError(f"num_workers={num_workers}, but record_attention sees only this process.")
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
