@@ -74,7 +74,8 @@ def _same(x): return x
 def _norm_function(norm):
     "A layer norm as one function; a stack of post-norm layers has none at its end."
     if isinstance(norm, nn.Identity): return _same
-    weight, bias, eps = norm.weight.detach(), norm.bias.detach(), norm.eps
+    weight, eps = norm.weight.detach(), norm.eps
+    bias = norm.bias.detach()
     return lambda x: torch.layer_norm(x, weight.shape, weight, bias, eps)
 
 # %% ../../nbs/17_products.ipynb #a62793ce
@@ -91,9 +92,12 @@ class LayerProducts:
         self.out = _merge(linear, attn.W_o)
         self.w_1 = _merge(linear, feed.w_1, relu=True)
         self.w_2 = _merge(linear, feed.w_2)
-        norms = [_norm_function(sublayer.norm) for sublayer in layer.sublayer]
-        self.before = norms if layer.norm_first else [_same] * len(norms)
-        self.after = [_same] * len(norms) if layer.norm_first else norms
+        self.before = [] # functions of the inputs of each sub-layer
+        self.after = []  # and of its sums
+        for sublayer in layer.sublayer:
+            norm = _norm_function(sublayer.norm)
+            self.before.append(norm if sublayer.norm_first else _same)
+            self.after.append(_same if sublayer.norm_first else norm)
 
 class DecoderProducts(LayerProducts):
     "Products of a decoder layer; those of the memory are in `Program.source`."
