@@ -30,7 +30,7 @@ from annotated_transformer.train.recipes import (
     training_batches,
 )
 
-from ..build import position_scheme
+from ..build import build, position_scheme
 from ..checks import check_choice, check_known, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
@@ -48,7 +48,7 @@ from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
-from ..transformer import make_model, padding_mask, recorders
+from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
@@ -416,7 +416,7 @@ class TranslationData:
         "An untrained model for these vocabularies."
         torch.manual_seed(seed)
         with memory_error("the model", "nothing was trained", "choose a smaller one"):
-            return make_model(*map(len, self.tokenizers), **asdict(config))
+            return build(config, *map(len, self.tokenizers))
 
     def measure(self, translator, training, progress):
         "Add the speed of the training and the validation loss to the facts of a translator."
