@@ -418,7 +418,8 @@ def make_model(
         Decoder(DecoderLayer(d_model, self_attn(), attn(), ff(), dropout, norm_first),
                 N_decoder or N),
         embed(src_vocab), embed(tgt_vocab), Generator(d_model, tgt_vocab, bias))
-    return init_weights(tie_embeddings(model, tie))
+    init_weights(tie_embeddings(model, tie))
+    return model
 
 # %% ../nbs/01_transformer.ipynb #33745203
 class Batch:

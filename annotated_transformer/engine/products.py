@@ -88,7 +88,7 @@ class LayerProducts:
         attn, feed = layer.self_attn, layer.feed_forward
         rotary = isinstance(attn, positions.RotaryAttention)
         self.rotate = positions.rotate if rotary else None
-        self.qkv = _merge(linear, attn.W_q, attn.W_k, attn.W_v, scale=attn.d_k ** -.5)
+        self.qkv = _merge(linear, attn.W_q, attn.W_k, attn.W_v, scale=float(attn.d_k) ** -.5)
         self.out = _merge(linear, attn.W_o)
         self.w_1 = _merge(linear, feed.w_1, relu=True)
         self.w_2 = _merge(linear, feed.w_2)
@@ -104,7 +104,7 @@ class DecoderProducts(LayerProducts):
     def __init__(self, linear, layer):
         super().__init__(linear, layer)
         attn = layer.src_attn
-        self.src_q = _merge(linear, attn.W_q, scale=attn.d_k ** -.5)
+        self.src_q = _merge(linear, attn.W_q, scale=float(attn.d_k) ** -.5)
         self.src_out = _merge(linear, attn.W_o)
 
 # %% ../../nbs/17_products.ipynb #04d698d4
@@ -245,11 +245,11 @@ def program_of(
     linear:Callable|None=None, # Factory of the products; None: `model.linear`, or `float_linear`
 )->Program:
     "Return the program of a model, made again after a change of the weights."
-    linear = linear or model.linear or float_linear
+    factory = linear or model.linear or float_linear
     weights = {id(w): w for m in parts(model) for w in m._parameters.values() if w is not None}
     weights = list(weights.values())
     last = vars(model).get("kept_program")
-    if last is None or not last.fits(linear, weights):
+    if last is None or not last.fits(factory, weights):
         with torch.inference_mode(False), torch.no_grad(): # it outlives the caller's mode
-            last = model.kept_program = KeptProgram(model, linear, weights)
+            last = model.kept_program = KeptProgram(model, factory, weights)
     return last.program
