@@ -3,7 +3,7 @@ import ast
 import json
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -213,6 +213,8 @@ def figures(places=False):
         if value > BARS[key]: yield f'{labels[key]}: {value}, at most {BARS[key]}'
     yield from ('circle of imports: ' + ', '.join(loop) for loop in sorted(loops))
     yield from direction(package)
+    numbers = Counter(name[:2] for name in pages if name[:2].isdigit())
+    yield from (f'{count} notebooks have the number {number}' for number, count in numbers.items() if count > 1)
     for name, (_, _, long) in pages.items():
         if long: yield f'{name} exports {long} lines over 100 characters'
 
