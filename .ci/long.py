@@ -13,7 +13,7 @@ from proof import read_notebook
 
 def main(page, *words):
     os.environ |= dict(RUN_LONG='1', LONG=str(Path(__file__).resolve())) # a cell may start further processes
-    for path in sorted((ROOT/'nbs').glob(f'{page}*.ipynb')): # two pages may have one number
+    for path in sorted((ROOT/'nbs').glob(f'{page}*.ipynb')):
         for cell in read_notebook(path)[1]:
             if not cell.directive('long$') or not all(word in cell.source for word in words): continue
             with chdir(ROOT/'nbs'): exec(compile(cell.source, f'<{path.stem}, cell {cell.number}>', 'exec'), dict(__name__='__main__'))

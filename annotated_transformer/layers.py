@@ -137,7 +137,8 @@ def like_network(
     d_ff, d_model = old.w_1.weight.shape
     inner = max(8, round(d_ff / 12) * 8)
     new = SwiGLU(d_model, inner, old.dropout.p, old.w_1.bias is not None)
-    return init_weights(new).to(old.w_1.weight)
+    init_weights(new)
+    return new.to(old.w_1.weight)
 
 # %% ../nbs/07_layers.ipynb #50a78b67
 def like_attention(
@@ -147,4 +148,5 @@ def like_attention(
     "Attention of another class with the sizes of a given one."
     bias = old.W_q.bias is not None
     new = kind(old.h, old.d_model, old.dropout.p, old.d_k, old.d_v, bias)
-    return init_weights(new).to(old.W_q.weight)
+    init_weights(new)
+    return new.to(old.W_q.weight)

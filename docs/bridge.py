@@ -110,7 +110,7 @@ def cells(nb): # each cell as Sphinx is to see it
 def main(source, target):
     source, target = Path(source), Path(target)
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns('*.ipynb', '*.yml', '*.css', '_docs', 'v01', '.*'))
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns('*.ipynb', '*.yml', '*.css', '_docs', '.*'))
     side = yaml.safe_load((source/'_quarto.yml').read_text())['website']['sidebar']['contents']
     chapters = [dict(section='', contents=[c for c in side if isinstance(c, str) and page(c) != 'index']), *(c for c in side if isinstance(c, dict))]
     trees = ['```{{toctree}}\n:hidden:\n{}\n{}\n```'.format(f':caption: {c["section"]}\n' * bool(c['section']), '\n'.join(map(page, c['contents']))) for c in chapters if c['contents']]

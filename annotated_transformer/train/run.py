@@ -372,7 +372,7 @@ def load_state(run:Run, folder:Path, with_optimizer=True):
     state, counters, progress = run_state(folder)
     free = set(MOVED_FIELDS) # in files of version 0.2
     if run.config.schedule != "cosine": free.add("epochs")
-    # an older version did not save all settings, nor the validation set
+    # a run may lack settings that a later version has added
     began = run.settings | asdict(TrainingConfig()) | state["settings"]
     check_settings(began, run.settings, free)
     if (made := len(state["history"]) + (progress.updates > 0)) > run.config.epochs:
