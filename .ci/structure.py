@@ -57,8 +57,10 @@ def absolute(name, module, level=0):
     return '.'.join(filter(None, [*folder, name if level else name[len(PACKAGE.name) + 1:]]))
 
 def read_imports(module, package):
-    "All imports of a file: at its top, inside functions, of a whole module, and by `import_module` with a literal."
+    "All imports of a file: at its top, inside functions, of a whole module, by `import_module` with a literal, and by a string that names a module or an object of it."
     aliases = {}
+    printed = {id(n) for node in ast.walk(module.tree) if isinstance(node, (ast.Raise, ast.JoinedStr)) or isinstance(node, ast.Call) and called(node) in ('print', 'warn')
+               for n in ast.walk(node)} # strings for people
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom):
             base = absolute(node.module or '', module, node.level)
@@ -76,6 +78,8 @@ def read_imports(module, package):
             text = str(node.args[0].value)
             level = len(text) - len(text.lstrip('.'))
             if (base := absolute(text[level:], module, level)) in package: module.imports.add(base)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in printed:
+            if re.fullmatch(r'[\w.]+(:\w+)?', node.value) and (base := absolute(node.value.split(':')[0], module)) in package: module.imports.add(base)
     for node in ast.walk(module.tree): # module._name
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases and re.match('_[^_]', node.attr):
             module.private.add(f'{aliases[node.value.id]}.{node.attr}')

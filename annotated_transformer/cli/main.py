@@ -30,10 +30,15 @@ def quiet_interrupt()->Iterator[None]:
     finally: signal.signal(signal.SIGINT, usual)
 
 # %% ../../nbs/77_cli_main.ipynb #62f5bc1d
-COMMANDS = {name: f"annotated_transformer.cli.{place}" for name, place in dict(
-    train="train:at_train", translate="translate:at_translate", evaluate="evaluate:at_evaluate",
-    ablate="experiments:at_ablate", grid="experiments:at_grid",
-    bench="benchmarks:at_bench", bench_decoding="benchmarks:at_bench_decoding").items()}
+COMMANDS = dict(
+    train="annotated_transformer.cli.train:at_train",
+    translate="annotated_transformer.cli.translate:at_translate",
+    evaluate="annotated_transformer.cli.evaluate:at_evaluate",
+    ablate="annotated_transformer.cli.experiments:at_ablate",
+    grid="annotated_transformer.cli.experiments:at_grid",
+    bench="annotated_transformer.cli.benchmarks:at_bench",
+    bench_decoding="annotated_transformer.cli.benchmarks:at_bench_decoding",
+)
 
 def start(name):
     "Import the function of a command, and call it."

@@ -21,7 +21,6 @@ from annotated_transformer.inference.models import (
     check_end,
     check_source,
     decoding_models,
-    fast_mode,
     replay_recorded,
     top_n,
 )
@@ -29,7 +28,7 @@ from annotated_transformer.inference.models import (
 from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
 from ..data.words import BOS, EOS, ngrams
-from ..engine.program import IncrementalDecoder
+from ..engine.program import IncrementalDecoder, fast_mode
 
 # %% ../../nbs/44_beam.ipynb #9047bbb2
 def length_normalizer(

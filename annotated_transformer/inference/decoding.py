@@ -19,14 +19,13 @@ from annotated_transformer.inference.models import (
     check_end,
     check_source,
     decoding_models,
-    fast_mode,
     replay_recorded,
 )
 
 from ..checks import check_ids, check_number, short_repr
 from ..data.words import BOS, EOS, PAD
 from ..engine.cache import combine_logits
-from ..engine.program import IncrementalDecoder
+from ..engine.program import IncrementalDecoder, fast_mode
 from ..transformer import target_mask
 
 # %% ../../nbs/43_decoding.ipynb #70ee4c5e
