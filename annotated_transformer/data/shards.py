@@ -195,7 +195,7 @@ def _write_store(pairs, folder, about, shard, progress):
         facts = dict(format=1, about=about, shard=shard, pairs=size, ntokens=ntokens,
                      shards=shards)
         note = dict(sha256=json_hash(facts), store=facts)
-        (new/"pairs.json").write_text(json.dumps(note), encoding="utf-8")
+        (new/"pairs.json").write_text(json.dumps(note), encoding="utf-8", newline="\n")
 
 # %% ../../nbs/31_shards.ipynb #5ha7d002
 def _check_same(stored, pairs, about, shard):

@@ -152,7 +152,8 @@ def export_ctranslate2(
         spec.save(str(new))
         save_tokenizers(*tokenizers, new)
         if translator.lexicon:
-            (new/"vmap.txt").write_text(vocabulary_map(translator.lexicon), encoding="utf-8")
+            text = vocabulary_map(translator.lexicon)
+            (new/"vmap.txt").write_text(text, encoding="utf-8", newline="\n")
     return Path(folder)
 
 def name_tokens(spec, src_vocab, tgt_vocab):

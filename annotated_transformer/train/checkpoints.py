@@ -210,7 +210,7 @@ def save_checkpoint(
         save_weights(model, new/"model.safetensors")
         save_optimizer(optimizer, new/"optimizer.safetensors")
         if mean is not None: save_weights(mean, new/"mean.safetensors")
-        (new/"state.json").write_text(text + "\n", encoding="utf-8")
+        (new/"state.json").write_text(text + "\n", encoding="utf-8", newline="\n")
     return Path(folder)
 
 # %% ../../nbs/34_checkpoints.ipynb #34a00007
