@@ -28,6 +28,7 @@ from fastcore import script
 
 from ..checks import short_repr
 from ..data.corpora import CORPORA, load_corpus
+from ..files import save_error
 from ..inference.translator import Translator
 from ..signals import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
 from ..train.distributed import int_of
@@ -228,7 +229,7 @@ def check_record(path, command:str, option:str="json")->Path: # The path that th
         raise FileNotFoundError(f"{given} is not a file in an existing folder.")
     try: # os.access is not reliable
         (open(path, "r+b") if path.exists() else TemporaryFile(dir=path.parent)).close()
-    except OSError: raise PermissionError(f"{given} cannot be saved.") from None
+    except OSError as e: raise save_error(path, e.strerror or e) from None
     if path.exists() and not _is_record(path, command):
         raise FileExistsError(f"{given} holds something else than a record of {command}.")
     return path

@@ -28,7 +28,7 @@ from annotated_transformer.lab.experiments import (
 from ..checks import check_number
 from ..data.corpora import load_corpus
 from ..data.pairs import languages
-from ..files import write_json
+from ..files import saving, write_json
 from ..inference.translator import language_pair
 from ..train.hardware import hardware
 from ..train.monitoring import Speed
@@ -38,9 +38,7 @@ from ..train.recipes import run_options
 def new_record(table, command):
     "Create the folder of a table, and raise unless the table can be written."
     path = Path(user_path("table", table))
-    try: path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise OSError(f"table={table} cannot be saved ({e.strerror or e}).") from None
+    with saving(path): path.parent.mkdir(parents=True, exist_ok=True)
     return check_record(path, command, "table")
 
 # %% ../../nbs/75_cli_experiments.ipynb #5a187e54

@@ -28,6 +28,7 @@ from torch import nn
 from ..charts import Figure, line_chart
 from ..checks import check_model, check_number, require, short_repr
 from ..data.batching import TokenBatches
+from ..files import save_error
 from .distributed import current_context
 from .hardware import autocast
 
@@ -248,8 +249,9 @@ def tensorboard(
                 _write_row(writer, row)
         except OSError as e:
             failed = True
-            warnings.warn(f"{folder} could not be saved ({e.strerror or e}), so the curves end "
-                          "here; log.csv has the same numbers.", stacklevel=2)
+            error = save_error(folder, e.strerror or e)
+            warnings.warn(f"{error} The curves end here; log.csv has the same numbers.",
+                          stacklevel=2)
     return write
 
 # %% ../../nbs/38_monitoring.ipynb #e4688eb0
