@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['check_place', 'model_card', 'save_tokenizers', 'save_model_folder', 'read_config', 'SavedModel', 'load_model_folder',
-           'load_lexicon', 'SkipInitialization', 'check_header']
+           'SkipInitialization', 'check_header']
 
 # %% ../../nbs/42_model_folder.ipynb #5e618472
 import json
@@ -131,7 +131,7 @@ def _check_finite(model, owner):
 _MAX_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27}
 
 def _check_size(path):
-    "Raise if a file has more bytes than `load_model_folder` reads."
+    "Raise if a file has more bytes than `SavedModel` reads."
     limit = _MAX_BYTES.get(path.name.removeprefix("src_").removeprefix("tgt_"))
     size = path.stat().st_size
     if limit is not None and size > limit:
@@ -244,10 +244,6 @@ def load_model_folder(
 )->tuple: # Model, source tokenizer, target tokenizer, configuration, about
     "Read a saved model after checking every file; nothing in the folder is executed."
     return SavedModel(folder).load()
-
-def load_lexicon(folder, sizes):
-    "Read the lexical table of a saved model with vocabularies of `sizes`; None if it has none."
-    return SavedModel(folder).load_lexicon(sizes)
 
 # %% ../../nbs/42_model_folder.ipynb #4d4bd46c
 class SkipInitialization(TorchFunctionMode):
