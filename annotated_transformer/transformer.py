@@ -333,6 +333,7 @@ class EncoderDecoder(nn.Module):
     cacheable = True
     linear = None    # Factory of the products of decoding; None: those of torch
     shortlist = None # Source ids -> the target ids to choose from; None: all
+    kept_program = None # Packed weights of decoding, made at the first search
     def __init__(self,
         encoder:nn.Module,   # An `Encoder`
         decoder:nn.Module,   # A `Decoder`
