@@ -122,7 +122,10 @@ def add_fast_attention(
         FAST[kind] = type(name, (kind, FastAttention), dict(__module__=__name__))
     return FAST[kind]
 
-for _name in POSITIONS: add_fast_attention(position_scheme(_name)[1])
+def _add_schemes():
+    "Add the attention of each scheme that is registered now."
+    for name in POSITIONS: add_fast_attention(position_scheme(name)[1])
+_add_schemes()
 
 def fast_class(
     kind:type,   # Class of a module
