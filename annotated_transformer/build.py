@@ -19,6 +19,8 @@ def build(
     tgt_vocab:int|None=None,  # Size of the target vocabulary; None: that of the source
 )->EncoderDecoder:            # Initialized model
     "Build a model from its configuration."
+    if not isinstance(config, TransformerConfig):
+        raise TypeError(f"config={config!r:.40} is no TransformerConfig")
     if tgt_vocab is None: tgt_vocab = src_vocab
     return make_model(src_vocab, tgt_vocab, **asdict(config))
 

@@ -56,7 +56,7 @@ recorders = ContextVar("recorders", default={}) # Attention module -> function o
 # %% ../nbs/01_transformer.ipynb #a34d3841
 class MultiHeadedAttention(nn.Module):
     "Multi-head attention (§3.2.2)."
-    cacheable = True # One step over new positions gives the same result: see page 16
+    cacheable = True # One step over new positions gives the same result: see the KV cache page
     def __init__(self,
         h:int,             # Number of heads
         d_model:int,       # Width D
@@ -97,7 +97,7 @@ class MultiHeadedAttention(nn.Module):
 
     @property
     def recorded(self)->bool:
-        "Whether a recorder asks for the weights; never while torch compiles."
+        "Whether the module is inside `record_attention`; never while torch compiles."
         return not torch.compiler.is_compiling() and self in recorders.get()
 
     def record(self, weights):
@@ -245,8 +245,10 @@ POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Sc
 def position_scheme(name:str)->tuple[type, type]: # Position module, self-attention
     "Look up the two classes of a position scheme by its name, a key of `POSITIONS`."
     if name not in POSITIONS:
-        raise ValueError(f"positions={name!r:.40} is unknown: choose from {', '.join(POSITIONS)}, "
-                         "or import annotated_transformer.positions, which has others")
+        known = ", ".join(POSITIONS)
+        if "rotary" not in POSITIONS:
+            known += ", or import annotated_transformer.positions, which has others"
+        raise ValueError(f"positions={name!r:.40} is unknown: choose from {known}")
     scheme = POSITIONS[name]
     return scheme, getattr(scheme, "attention", MultiHeadedAttention)
 
