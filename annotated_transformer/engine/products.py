@@ -247,7 +247,7 @@ def program_of(
     factory = linear or model.linear or float_linear
     weights = {id(w): w for m in parts(model) for w in m._parameters.values() if w is not None}
     weights = list(weights.values())
-    last = model.kept_program
+    last:KeptProgram|None = vars(model).get("kept_program")
     if last is None or not last.fits(factory, weights):
         with torch.inference_mode(False), torch.no_grad(): # it outlives the caller's mode
             last = model.kept_program = KeptProgram(model, factory, weights)
