@@ -9,13 +9,20 @@ __all__ = ['RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'traini
 # %% ../../nbs/39_recipes.ipynb #87cd6613
 import os
 import warnings
-from ast import literal_eval
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 
+from annotated_transformer.config import (
+    MOVED_FIELDS,
+    TrainingConfig,
+    TransformerConfig,
+    preset,
+    read_value,
+    setting_types,
+)
 from annotated_transformer.data.shards import (
     ShardedBatches,
     check_free,
@@ -25,7 +32,6 @@ from annotated_transformer.data.shards import (
 )
 
 from ..checks import check_choice, short_repr
-from ..config import MOVED_FIELDS, TrainingConfig, TransformerConfig, preset
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
@@ -227,17 +233,15 @@ RECIPES["multi30k/small"] = RECIPES["multi30k"]
 def read_settings(text:str|None)->dict: # Values by field name
     "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
     configs = TransformerConfig, TrainingConfig
-    names = {*MOVED_FIELDS, *(f.name for config in configs for f in fields(config))}
+    names = setting_types(*configs) | dict.fromkeys(MOVED_FIELDS, "float|None")
     settings = {}
     for item in (text or "").split():
         name, _, value = item.partition("=")
         if name not in names or not value:
             raise ValueError(f"set={short_repr(item)} is not a setting{_hint(name, names)}: "
-                             "write name=value with a field of TransformerConfig, "
-                             "TrainingConfig or RunOptions.")
+                             f"write name=value with one of {', '.join(names)}.")
         if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
-        try: settings[name] = literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError): settings[name] = value
+        settings[name] = read_value(value, names[name])
     return settings
 
 def _hint(name, names)->str:
