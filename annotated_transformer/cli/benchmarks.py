@@ -7,6 +7,7 @@ __all__ = ['bench', 'at_bench', 'bench_decoding', 'at_bench_decoding']
 
 # %% ../../nbs/76_cli_benchmarks.ipynb #bb387df7
 from importlib.util import find_spec
+from typing import Annotated
 
 import torch
 
@@ -19,12 +20,12 @@ from .base import check_record, command_line, run_command, say
 
 # %% ../../nbs/76_cli_benchmarks.ipynb #bf3c1582
 def bench(
-    size:str="small", # Model size: base, big, small or tiny
-    batches:int=5,    # Batches in each round
-    repeats:int=1,    # Rounds that count, after one that does not
-    threads:int=None, # Number of threads (default: torch's choice)
-    device:str="cpu", # cpu, cuda or mps
-    json:str=None,    # File for the record
+    size:Annotated[str, "Model size: base, big, small or tiny"]="small",
+    batches:Annotated[int, "Batches in each round"]=5,
+    repeats:Annotated[int, "Rounds that count, after one that does not"]=1,
+    threads:Annotated[int, "Number of threads (default: torch's choice)"]=None,
+    device:Annotated[str, "cpu, cuda or mps"]="cpu",
+    json:Annotated[str, "File for the record"]=None,
 ):
     "Time one training update, from the plain core to the engine (5 minutes on 2 cores)."
     command = command_line("at-bench", bench, dict(locals()))
@@ -48,15 +49,15 @@ def at_bench(args=None):
 
 # %% ../../nbs/76_cli_benchmarks.ipynb #5ad19e58
 def bench_decoding(
-    model:str="pocket",  # Model folder, or pocket: the model in this package
-    data:str="pocket",   # Corpus: pocket, multi30k, another name, or a path
-    sentences:int=1000,  # Number of test sentences
-    repeats:int=3,       # Rounds that count, after one that does not
-    what:str="greedy,beam,latency,lengths", # Comparisons, separated by commas
-    threads:int=1,       # Threads of each program
-    batch:int=32,        # Sentences per batch
-    shortlist:int=1024,  # Size of our shortlist
-    json:str=None,       # File for the record
+    model:Annotated[str, "Model folder, or pocket: the model in this package"]="pocket",
+    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="pocket",
+    sentences:Annotated[int, "Number of test sentences"]=1000,
+    repeats:Annotated[int, "Rounds that count, after one that does not"]=3,
+    what:Annotated[str, "Comparisons, separated by commas"]="greedy,beam,latency,lengths",
+    threads:Annotated[int, "Threads of each program"]=1,
+    batch:Annotated[int, "Sentences per batch"]=32,
+    shortlist:Annotated[int, "Size of our shortlist"]=1024,
+    json:Annotated[str, "File for the record"]=None,
 ):
     "Compare decoding speed with Harvard's loop and CTranslate2."
     command = command_line("at-bench-decoding", bench_decoding, dict(locals()))

@@ -8,6 +8,7 @@ __all__ = ['evaluate', 'at_evaluate']
 # %% ../../nbs/74_cli_evaluate.ipynb #667a823a
 import math
 from dataclasses import asdict
+from typing import Annotated
 
 from annotated_transformer.cli.base import (
     check_ranking,
@@ -39,19 +40,22 @@ def _write_record(path, record):
 
 # %% ../../nbs/74_cli_evaluate.ipynb #b6484f46
 def evaluate(
-    model:str="pocket",    # Model folder, or pocket (built in); several with commas: an ensemble
-    data:str="pocket",     # Corpus: a name such as multi30k, or a path
-    split:str=None,        # Part: train, validation, test or all (default: all of a file, or test)
-    pair:str=None,         # Languages, source first (default: those of the model)
-    lowercase:bool=False,  # Scores without case
-    tokenize:str=None,     # Tokenizer of BLEU, such as 13a, zh or char (default: by language)
-    beam_size:int=1,       # Beam size; 1: greedy search
-    device:str=None,       # Device: cpu, cuda or mps (default: the fastest)
-    baseline:str=None,     # Second model, or ensemble, for a comparison
-    length_penalty:float=0.6, # Length penalty of beam search
-    mbr:bool=False,        # Minimum Bayes risk choice among the hypotheses of the beam
-    engine:str="fast",     # Implementation: fast or plain
-    json:str=None,         # JSON file for the results (default: none)
+    model:Annotated[str, "Model folder, or pocket (built in); several with commas: an "
+                         "ensemble"]="pocket",
+    data:Annotated[str, "Corpus: a name such as multi30k, or a path"]="pocket",
+    split:Annotated[str, "Part: train, validation, test or all (default: all of a file, or "
+                         "test)"]=None,
+    pair:Annotated[str, "Languages, source first (default: those of the model)"]=None,
+    lowercase:Annotated[bool, "Scores without case"]=False,
+    tokenize:Annotated[str, "Tokenizer of BLEU, such as 13a, zh or char (default: by "
+                            "language)"]=None,
+    beam_size:Annotated[int, "Beam size; 1: greedy search"]=1,
+    device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
+    baseline:Annotated[str, "Second model, or ensemble, for a comparison"]=None,
+    length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
+    mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
+    engine:Annotated[str, "Implementation: fast or plain"]="fast",
+    json:Annotated[str, "JSON file for the results (default: none)"]=None,
 ):
     "Score a model on a corpus, alone or against a baseline."
     given = dict(locals())

@@ -8,6 +8,7 @@ __all__ = ['ablate', 'at_ablate', 'grid', 'at_grid']
 # %% ../../nbs/75_cli_experiments.ipynb #7b8fb831
 import warnings
 from pathlib import Path
+from typing import Annotated
 
 from annotated_transformer.cli.base import (
     check_record,
@@ -43,18 +44,18 @@ def _new_record(table, command):
 
 # %% ../../nbs/75_cli_experiments.ipynb #5a187e54
 def ablate(
-    data:str="multi30k",     # Corpus: pocket, multi30k, another name, or a path
-    pair:str="de-en",        # Languages, source first
-    preset:str=None,         # Model size (default: that of the recipe)
-    out:str="runs/ablation", # Folder of the runs
-    table:str=None,          # JSON file of the table (default: table.json in <out>)
-    seeds:int=3,             # Number of seeds per variant
-    pairs:int=None,          # Number of training pairs (default: all)
-    vocab:int=None,          # Size of the joint BPE vocabulary (default: that of the recipe)
-    rows:str="variants",     # Rows: variants, or table3 (the rows of the paper's Table 3)
-    set:str=None,            # Settings of the base, such as "epochs=12"
-    only:str=None,           # Rows to train, separated by commas (default: all)
-    device:str=None,         # Device: cpu, cuda or mps (default: the fastest)
+    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="multi30k",
+    pair:Annotated[str, "Languages, source first"]="de-en",
+    preset:Annotated[str, "Model size (default: that of the recipe)"]=None,
+    out:Annotated[str, "Folder of the runs"]="runs/ablation",
+    table:Annotated[str, "JSON file of the table (default: table.json in <out>)"]=None,
+    seeds:Annotated[int, "Number of seeds per variant"]=3,
+    pairs:Annotated[int, "Number of training pairs (default: all)"]=None,
+    vocab:Annotated[int, "Size of the joint BPE vocabulary (default: that of the recipe)"]=None,
+    rows:Annotated[str, "Rows: variants, or table3 (the rows of the paper's Table 3)"]="variants",
+    set:Annotated[str, "Settings of the base, such as 'epochs=12'"]=None,
+    only:Annotated[str, "Rows to train, separated by commas (default: all)"]=None,
+    device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
 ):
     "Train variants of a recipe with several seeds, and compare them on the validation set."
     command = command_line("at-ablate", ablate, dict(locals()))
@@ -101,13 +102,13 @@ def _available_splits(data, pair):
 
 # %% ../../nbs/75_cli_experiments.ipynb #1fdf0972
 def grid(
-    models:str="pocket",  # Model folders separated by commas, one per seed
-    data:str="pocket",    # Corpus: pocket, multi30k, another name, or a path
-    table:str=None,       # JSON file of the results (default: none)
-    ensemble:bool=False,  # Score of the ensemble of all models as well
-    length_penalty:float=0.6, # Length penalty of beam search
-    mbr:int=0,            # Beam size for an additional minimum Bayes risk choice; 0: none
-    device:str=None,      # Device: cpu, cuda or mps (default: the fastest)
+    models:Annotated[str, "Model folders separated by commas, one per seed"]="pocket",
+    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="pocket",
+    table:Annotated[str, "JSON file of the results (default: none)"]=None,
+    ensemble:Annotated[bool, "Score of the ensemble of all models as well"]=False,
+    length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
+    mbr:Annotated[int, "Beam size for an additional minimum Bayes risk choice; 0: none"]=0,
+    device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
 ):
     "Score models on all test sets, in three forms of BLEU, greedily and with a beam of 4."
     command = command_line("at-grid", grid, dict(locals(), table=None))

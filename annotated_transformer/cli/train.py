@@ -15,6 +15,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Annotated
 
 import torch
 
@@ -147,26 +148,31 @@ def _epoch_callback(folder):
 
 # %% ../../nbs/72_cli_train.ipynb #f9a70798
 def train(
-    data:str="pocket",    # Corpus: a name such as multi30k, or a path (file prefix, .tsv, folder)
-    pair:str="de-en",     # Languages, source first
-    preset:str=None,      # Model size: base, big, small or tiny (default: that of the recipe)
-    out:str="runs/model", # Folder of the model; log and checkpoints go to <out>-training
-    epochs:int=None,      # Passes over the training pairs (default: those of the recipe)
-    minutes:float=None,   # Time limit, checked after each epoch (default: none)
-    vocab:int=None,       # Size of the joint BPE vocabulary (default: that of the recipe)
-    tokenizer:str="bpe",  # Tokenizer: bpe (joint subwords) or words (spaCy)
-    precision:str=None,   # Precision: auto, fp32 or bf16 (default: auto)
-    device:str=None,      # Device: cpu, cuda or mps (default: the fastest)
-    seed:int=None,        # Seed of weights, batches and dropout (default: 0)
-    show:int=5,           # Number of printed test translations
-    resume:bool=False,    # Continuation from the newest checkpoint
-    overwrite:bool=False, # Replacement of an earlier run, kept until the new one has an epoch
-    fp16:bool=False,      # Weights stored as float16, half the size
-    shortlist:bool=False, # Lexical table in the folder, for the option --shortlist of at-translate
-    cache_dir:str=None,   # Folder for encoded pairs, for large corpora (default: memory)
-    shard:bool=False,     # Model parameters sharded over the processes of torchrun
-    engine:str="fast",    # Implementation: fast or plain
-    set:str=None,         # Other settings, such as "max_grad_norm=1 rdrop_alpha=5"
+    data:Annotated[str, "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
+                        "folder)"]="pocket",
+    pair:Annotated[str, "Languages, source first"]="de-en",
+    preset:Annotated[str, "Model size: base, big, small or tiny (default: that of the "
+                          "recipe)"]=None,
+    out:Annotated[str, "Folder of the model; log and checkpoints go to "
+                       "<out>-training"]="runs/model",
+    epochs:Annotated[int, "Passes over the training pairs (default: those of the recipe)"]=None,
+    minutes:Annotated[float, "Time limit, checked after each epoch (default: none)"]=None,
+    vocab:Annotated[int, "Size of the joint BPE vocabulary (default: that of the recipe)"]=None,
+    tokenizer:Annotated[str, "Tokenizer: bpe (joint subwords) or words (spaCy)"]="bpe",
+    precision:Annotated[str, "Precision: auto, fp32 or bf16 (default: auto)"]=None,
+    device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
+    seed:Annotated[int, "Seed of weights, batches and dropout (default: 0)"]=None,
+    show:Annotated[int, "Number of printed test translations"]=5,
+    resume:Annotated[bool, "Continuation from the newest checkpoint"]=False,
+    overwrite:Annotated[bool, "Replacement of an earlier run, kept until the new one has an "
+                              "epoch"]=False,
+    fp16:Annotated[bool, "Weights stored as float16, half the size"]=False,
+    shortlist:Annotated[bool, "Lexical table in the folder, for the option --shortlist of "
+                              "at-translate"]=False,
+    cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
+    shard:Annotated[bool, "Model parameters sharded over the processes of torchrun"]=False,
+    engine:Annotated[str, "Implementation: fast or plain"]="fast",
+    set:Annotated[str, "Other settings, such as 'max_grad_norm=1 rdrop_alpha=5'"]=None,
 ):
     "Train a translator, save it and score it on the test set."
     given = dict(locals())

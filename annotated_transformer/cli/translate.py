@@ -10,8 +10,6 @@ import io
 import sys
 from typing import Annotated
 
-from fastcore import script
-
 from ..checks import check_number
 from ..data.corpora import load_corpus
 from ..data.words import SPECIALS
@@ -24,12 +22,6 @@ def _input_lines(stream=None):
     for n, line in enumerate(stream):
         encoding = "utf-8-sig" if n == 0 else "utf-8" # a file may begin with a byte order mark
         yield line.decode(encoding, "replace").rstrip("\r\n")
-
-def _positionals(help):
-    "Annotation for any number of positional arguments, for fastcore 1 and 2."
-    options = dict(nargs="*", opt=False)
-    Param = getattr(script, "Param", None)
-    return Param(help, str, **options) if Param else Annotated[str, help, options]
 
 # %% ../../nbs/73_cli_translate.ipynb #cbc7e04c
 # Options with their defaults
@@ -76,26 +68,30 @@ def _limited_output(translator, size, pairs):
 
 # %% ../../nbs/73_cli_translate.ipynb #c88d39f0
 def translate(
-    texts:_positionals("Texts to translate (default: lines of standard input)")=None,
-    model:str="pocket", # Model folder, or pocket (built in); several with commas: an ensemble
-    beam_size:int=1,    # Beam size; 1: greedy search
-    length_penalty:float=0.6, # Length penalty of beam search
-    mbr:bool=False,     # Minimum Bayes risk choice among the hypotheses of the beam
-    n_best:int=None,    # Number of hypotheses per text, printed as "number ||| text ||| score"
-    min_len:int=0,      # Minimum length in tokens, start and end symbol included
-    no_repeat_ngram_size:int=0, # Size of n-grams that may not repeat; 0: no limit
-    coverage_penalty:float=0.0, # Weight of the penalty for source tokens without attention
-    no_split:bool=False, # Texts of several sentences translated as a whole
-    max_extra_tokens:int=50, # Maximum length of an output beyond that of its source, in tokens
-    max_tokens:int=4000, # Maximum number of tokens per batch, padding included
-    num_workers:int=1,  # Number of worker processes that share the weights (CPU, Linux)
-    temperature:float=None, # Sampling temperature (default: search instead of sampling)
-    top_k:int=None,     # Number of most probable tokens to sample from (default: all)
-    top_p:float=1.0,    # Probability of the smallest token set to sample from
-    seed:int=0,         # Seed of sampling
-    device:str=None,    # Device: cpu, cuda or mps (default: the fastest)
-    engine:str="fast",  # Implementation: fast, plain, int8 or int8-weights
-    shortlist:int=0,    # Number of proposed output tokens per batch; 0: all tokens
+    texts:Annotated[list[str], "Texts to translate (default: lines of standard input)"]=None,
+    model:Annotated[str, "Model folder, or pocket (built in); several with commas: an "
+                         "ensemble"]="pocket",
+    beam_size:Annotated[int, "Beam size; 1: greedy search"]=1,
+    length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
+    mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
+    n_best:Annotated[int, "Number of hypotheses per text, printed as 'number ||| text ||| "
+                          "score'"]=None,
+    min_len:Annotated[int, "Minimum length in tokens, start and end symbol included"]=0,
+    no_repeat_ngram_size:Annotated[int, "Size of n-grams that may not repeat; 0: no limit"]=0,
+    coverage_penalty:Annotated[float, "Weight of the penalty for source tokens without "
+                                      "attention"]=0.0,
+    no_split:Annotated[bool, "Texts of several sentences translated as a whole"]=False,
+    max_extra_tokens:Annotated[int, "Maximum length of an output beyond that of its source, in "
+                                    "tokens"]=50,
+    max_tokens:Annotated[int, "Maximum number of tokens per batch, padding included"]=4000,
+    num_workers:Annotated[int, "Number of worker processes that share the weights (CPU, Linux)"]=1,
+    temperature:Annotated[float, "Sampling temperature (default: search instead of sampling)"]=None,
+    top_k:Annotated[int, "Number of most probable tokens to sample from (default: all)"]=None,
+    top_p:Annotated[float, "Probability of the smallest token set to sample from"]=1.0,
+    seed:Annotated[int, "Seed of sampling"]=0,
+    device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
+    engine:Annotated[str, "Implementation: fast, plain, int8 or int8-weights"]="fast",
+    shortlist:Annotated[int, "Number of proposed output tokens per batch; 0: all tokens"]=0,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
