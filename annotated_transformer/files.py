@@ -4,14 +4,16 @@
 
 # %% auto #0
 __all__ = ['save_error', 'saving', 'fsync', 'atomic_file', 'write_text', 'write_json', 'file_lock', 'file_hash', 'json_hash',
-           'read_json', 'is_regular', 'saved_files', 'write_manifest', 'read_manifest', 'check_file', 'resolve_backup',
-           'check_manifest', 'check_replaceable', 'atomic_folder', 'remove_folder']
+           'read_json', 'is_regular', 'saved_files', 'write_manifest', 'read_manifest', 'is_saved_file', 'check_file',
+           'resolve_backup', 'check_manifest', 'contents', 'check_replaceable', 'atomic_folder', 'remove_folder']
 
 # %% ../nbs/05_files.ipynb #05a00004
+import codecs
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +51,8 @@ def fsync(path)->None:
     fd = os.open(path, os.O_RDONLY)
     try: os.fsync(fd)
     except OSError as e:
-        if not Path(path).is_dir() or not _has_code(e, _NO_FOLDER_FLUSH): raise
+        if not _has_code(e, _NO_FOLDER_FLUSH): raise
+        if not Path(path).is_dir(): raise save_error(path, e.strerror) from None
     finally: os.close(fd)
 
 # %% ../nbs/05_files.ipynb #05a00014
@@ -109,7 +112,7 @@ def read_json(
     "Read a JSON file; raise `ValueError` if it is larger or is no JSON."
     with open(path, "rb") as file: content = file.read(max_bytes + 1)
     if len(content) > max_bytes: raise ValueError(f"{path} has more than {max_bytes:,} bytes.")
-    try: return json.loads(content.decode())
+    try: return json.loads(content.decode("utf-8-sig")) # also with a byte order mark
     except (ValueError, RecursionError): raise ValueError(f"{path} is no JSON.") from None
 
 # %% ../nbs/05_files.ipynb #05a00026
@@ -140,13 +143,43 @@ def read_manifest(folder)->dict[str, tuple[int, str]]: # File name -> size in by
     try:
         manifest = read_json(path, 1_000_000)
         version = int(manifest["format"])
-        files = {name: (file["bytes"], file["sha256"]) for name, file in manifest["files"].items()}
+        listed = manifest["files"].items()
+        files = {name: (file["bytes"], str(file["sha256"])) for name, file in listed}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise ValueError(f"{path} is damaged: restore the folder from a copy.") from None
     if version != 1:
         raise ValueError(f"{path} has format {short_repr(version)}, this version reads format 1: "
                          "update annotated_transformer.")
     return files
+
+# %% ../nbs/05_files.ipynb #05a00061
+_TEXT_ENDINGS = ".json", ".md", ".txt", ".csv", ".tsv"
+
+def _earlier_forms(content):
+    "A text as it is, and as it was before a tool changed its line ends or its end."
+    text = content.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n")
+    if not text.endswith(b"\n"): return [text]
+    lines = text.rstrip(b"\n")
+    return [text, lines + b"\n", lines]
+
+def _is_rewritten(path, size, digest):
+    "Whether a file is a text that a tool has rewritten; without a digest, whether it may be one."
+    if path.suffix not in _TEXT_ENDINGS or type(size) is not int: return False
+    if not size < path.stat().st_size <= 2 * size + 64: return False
+    if digest is None: return True
+    forms = _earlier_forms(path.read_bytes())
+    return digest in [hashlib.sha256(text).hexdigest() for text in forms if len(text) == size]
+
+def is_saved_file(
+    path,           # A file of a saved folder
+    size:int,       # Its size in the manifest
+    digest:str|None=None, # Its hash in the manifest; None: only the size is compared
+)->bool:            # Line ends of a text do not count
+    "Return whether a file is the one that was saved."
+    path = Path(path)
+    same = path.stat().st_size == size
+    if same and digest is not None: same = file_hash(path) == digest
+    return same or _is_rewritten(path, size, digest)
 
 # %% ../nbs/05_files.ipynb #05a00030
 _MAX_HOLES = 2**26 # Bytes
@@ -164,9 +197,9 @@ def check_file(
     digest:str|None=None, # Its hash in the manifest; None: only the size is compared
 )->None:
     "Raise unless a file is the one that was saved."
-    same = Path(path).stat().st_size == size
-    if same and digest is not None: same = file_hash(path) == digest
-    if same: return
+    if digest is not None and _is_sparse(Path(path)):
+        raise ValueError(f"{path} is a sparse file: restore it from a copy.")
+    if is_saved_file(path, size, digest): return
     raise ValueError(f"{path} is not the file that was saved (its size or sha256 differs): "
                      "restore it from a copy.")
 
@@ -177,29 +210,44 @@ def resolve_backup(folder)->Path: # The folder, or its backup after a crash betw
     old = folder.with_name(f".{folder.name}.old") if folder.name else folder
     return old if old.is_dir() and not folder.exists() else folder
 
+# Ends of the names of code and tensors
+_PARTS = ".safetensors .bin .pt .pth .ckpt .pkl .pickle .npy .npz .py .so".split()
+
+def _is_harmless(path, listed):
+    "Whether a listed path is a regular file, and another one no pipe and no device."
+    return is_regular(path) if listed else path.is_symlink() or path.is_file() or path.is_dir()
+
 def check_manifest(folder)->Path: # Its present place, see `resolve_backup`
-    "Raise if a file is missing, added or changed, and name it."
+    "Raise if a listed file is missing or changed, and name it; other files are not read."
     folder = resolve_backup(folder)
     if not folder.is_dir(): raise FileNotFoundError(f"{folder} is not a folder that was saved.")
     listed = read_manifest(folder)
-    present = {p.name for p in saved_files(folder)}
+    present = {p.name for p in folder.iterdir() if not p.name.startswith(".")}
     for name in sorted(listed.keys() - present):
         raise ValueError(f"{folder} lacks {short_repr(name)}: restore it from a copy.")
-    for name in sorted(present - listed.keys()):
-        raise ValueError(f"{folder} holds {short_repr(name)}, which was not saved with it.")
+    for name in sorted(present):
+        if not _is_harmless(folder/name, name in listed):
+            raise ValueError(f"{folder} holds {short_repr(name)}, which is not a regular file.")
+        if name not in listed and Path(name).suffix.lower() in _PARTS:
+            raise ValueError(f"{folder} holds {short_repr(name)}, which was not saved with it.")
     for name, (size, _) in listed.items(): check_file(folder/name, size)
-    for name in listed:
-        if _is_sparse(folder/name):
-            raise ValueError(f"{folder/name} is a sparse file: restore it from a copy.")
     for name, (size, digest) in listed.items(): check_file(folder/name, size, digest)
     return folder
 
 # %% ../nbs/05_files.ipynb #05a00033
+# Names of files that systems and editors add to a folder
+_LITTER = re.compile(r"desktop\.ini|thumbs\.db|ehthumbs\.db|__pycache__|\.ds_store|\._.*|\.nfs\d.*|"
+                     r"\.fuse_hidden.*|\.directory|\.ipynb_checkpoints|.*\.swp|.*~", re.IGNORECASE)
+
+def contents(folder)->list[Path]: # In the order of their names
+    "Return the files of a folder, without those that a system or an editor adds by itself."
+    return [p for p in sorted(Path(folder).iterdir()) if not _LITTER.fullmatch(p.name)]
+
 def check_replaceable(path:Path)->None:
     "Raise unless the place of a new folder is free, empty or holds a saved folder."
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file: choose another name.")
-    if path.is_dir() and any(path.iterdir()) and not (path/"MANIFEST.json").exists():
+    if path.is_dir() and contents(path) and not (path/"MANIFEST.json").exists():
         raise FileExistsError(f"{path} holds files that were not saved here: choose another name.")
 
 # %% ../nbs/05_files.ipynb #05a00034

@@ -22,8 +22,9 @@ from annotated_transformer.files import (
     atomic_folder,
     check_file,
     check_replaceable,
-    file_hash,
+    contents,
     is_regular,
+    is_saved_file,
     read_json,
     read_manifest,
     resolve_backup,
@@ -63,9 +64,9 @@ def check_place(folder):
         raise ValueError(f"folder={short_repr(str(folder))} has no name of its own: "
                          "give a folder in it, such as runs/model.")
     check_replaceable(place)
-    if not place.is_dir() or not any(place.iterdir()): return place
+    if not place.is_dir() or not contents(place): return place
     saved = {"MANIFEST.json", *read_manifest(place)}
-    for name in sorted({p.name for p in place.iterdir()} - saved):
+    for name in sorted({p.name for p in contents(place)} - saved):
         raise FileExistsError(f"{place} holds {short_repr(name)}, which would be lost: "
                               "move it, or choose another folder.")
     return place
@@ -148,7 +149,8 @@ def save_model_folder(
     place = check_place(folder)
     card = place/"README.md"
     own_card = place/".README.md" # hidden files are not in the manifest
-    edited = card.is_file() and read_manifest(place).get(card.name, (0, ""))[1] != file_hash(card)
+    saved_card = read_manifest(place).get(card.name, (0, "")) if card.is_file() else None
+    edited = saved_card is not None and not is_saved_file(card, *saved_card)
     with atomic_folder(place) as new:
         _save_weights(translator.model, new/"model.safetensors", dtype)
         if translator.lexicon: save_lexicon(translator.lexicon, new/"lexicon.safetensors")

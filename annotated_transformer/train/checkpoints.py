@@ -13,6 +13,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -74,7 +75,8 @@ def save_tensors(tensors, path, header=None):
     except SafetensorError as e: raise save_error(path, str(e)[:200]) from None
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(path, 0o666 & ~mask) # the library makes it readable for its owner only
+    with suppress(OSError): # of a file system without permissions
+        os.chmod(path, 0o666 & ~mask) # the library makes it readable for its owner only
 
 # %% ../../nbs/34_checkpoints.ipynb #34a00003
 def read_tensors(path):
