@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['save_error', 'saving', 'fsync', 'atomic_file', 'write_text', 'write_json', 'file_lock', 'file_hash', 'json_hash',
-           'read_json', 'is_regular', 'saved_files', 'write_manifest', 'read_manifest', 'is_saved_file', 'check_file',
-           'resolve_backup', 'check_manifest', 'contents', 'check_replaceable', 'atomic_folder', 'remove_folder']
+           'read_json', 'package_folder', 'is_regular', 'saved_files', 'write_manifest', 'read_manifest',
+           'is_saved_file', 'check_file', 'resolve_backup', 'check_manifest', 'contents', 'check_replaceable',
+           'atomic_folder', 'remove_folder']
 
 # %% ../nbs/05_files.ipynb #05a00004
+import atexit
 import codecs
 import errno
 import hashlib
@@ -17,7 +19,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from tempfile import mkdtemp
 
 from .checks import short_repr
 
@@ -114,6 +119,19 @@ def read_json(
     if len(content) > max_bytes: raise ValueError(f"{path} has more than {max_bytes:,} bytes.")
     try: return json.loads(content.decode("utf-8-sig")) # also with a byte order mark
     except (ValueError, RecursionError): raise ValueError(f"{path} is no JSON.") from None
+
+# %% ../nbs/05_files.ipynb #05a00062
+@cache
+def package_folder(
+    name:str,   # Folder in the package
+)->Path:        # Its place on disk
+    "Return a folder of the package; out of a zip file it is copied, once, until the program ends."
+    folder = resources.files("annotated_transformer")/name
+    if isinstance(folder, Path): return folder
+    place = Path(mkdtemp(prefix=f"{name}-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    for file in folder.iterdir(): (place/file.name).write_bytes(file.read_bytes())
+    return place
 
 # %% ../nbs/05_files.ipynb #05a00026
 def is_regular(path:Path)->bool: # A link, a folder, a pipe or a device is none

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 from dataclasses import asdict, replace
-from importlib.resources import files
 from pathlib import Path
 
 import torch
@@ -25,6 +24,7 @@ from annotated_transformer.files import (
     contents,
     is_regular,
     is_saved_file,
+    package_folder,
     read_json,
     read_manifest,
     resolve_backup,
@@ -201,7 +201,7 @@ def read_config(folder):
 class SavedModel:
     "A saved folder; its files are compared with the manifest, each once, before they are read."
     def __init__(self, folder):
-        folder = _POCKET if folder == "pocket" else _check_path(folder)
+        folder = package_folder("pocket_model") if folder == "pocket" else _check_path(folder)
         self.folder = resolve_backup(folder)
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.folder} is not a folder: {_SAVED}")
@@ -236,8 +236,6 @@ class SavedModel:
         "Lexical table for vocabularies of `sizes`; None if there is none."
         if "lexicon.safetensors" not in self.listed: return None
         return read_lexicon(self.path("lexicon.safetensors"), sizes)
-
-_POCKET = files("annotated_transformer")/"pocket_model"
 
 # %% ../../nbs/42_model_folder.ipynb #a7813ecc
 def load_model_folder(
