@@ -15,7 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..checks import check_number
+from ..checks import check_number, is_patched
+from ..transformer import Generator
+from .cache import output_logits
 
 # %% ../../nbs/20_losses.ipynb #869cda2a
 def _check_smoothing(
@@ -180,16 +182,25 @@ def linear_smoothed_cross_entropy(
     return _ChunkedCrossEntropy.apply(x, weight, bias, target, compute, rows, learn)
 
 # %% ../../nbs/20_losses.ipynb #a95b3011
+def _is_linear(generator):
+    "Whether a generator is the core's: the logits are one product with its `.proj`."
+    kind = type(generator)
+    if not isinstance(generator, Generator) or is_patched(generator): return False
+    if kind.forward is not Generator.forward or kind.logits is not Generator.logits: return False
+    return type(generator.proj) is nn.Linear
+
 class CrossEntropyCompute:
     "`SimpleLossCompute` as chunked cross-entropy at the positions that are not padding."
     def __init__(self,
-        generator:nn.Module, # Has `.proj`, a linear layer
+        generator:nn.Module, # A `Generator`, or a module of your own
         padding_idx:int=2,   # Id of `<blank>`
         smoothing:float=0.0, # ε; 0: negative log-likelihood
     ):
-        if not hasattr(generator, "proj"):
-            raise TypeError(f"generator is a {type(generator).__name__} without .proj")
-        _check_smoothing(len(generator.proj.weight), padding_idx, smoothing)
+        if not isinstance(generator, nn.Module):
+            raise TypeError(f"generator is a {type(generator).__name__}, not a module")
+        self.linear = _is_linear(generator)
+        size = len(generator.proj.weight) if self.linear else 3 + padding_idx
+        _check_smoothing(size, padding_idx, smoothing)
         self.generator = generator
         self.padding_idx = padding_idx
         self.smoothing = smoothing
@@ -201,7 +212,7 @@ class CrossEntropyCompute:
     )->tuple[Tensor, Tensor]: # Detached sum in nats, and the loss to differentiate
         "Return the loss of one batch."
         real = y != self.padding_idx
-        total = self.linear_loss(x[real], y[real])
+        total = self.linear_loss(x[real], y[real]) if self.linear else self.loss(x[real], y[real])
         return total.detach(), total / max(norm, 1)
 
     def linear_loss(self, x, y, **options):
@@ -209,6 +220,11 @@ class CrossEntropyCompute:
         proj = self.generator.proj
         return linear_smoothed_cross_entropy(
             x, proj.weight, proj.bias, y, self.padding_idx, self.smoothing, **options)
+
+    def loss(self, x, y):
+        "The same from all logits of a generator of your own."
+        logits = output_logits(self.generator, x)
+        return smoothed_cross_entropy(logits, y, self.padding_idx, self.smoothing)
 
 # %% ../../nbs/20_losses.ipynb #c33c0206
 def _two_passes(x):
@@ -243,7 +259,7 @@ def _rdrop_loss_and_gradient(
 class RDropLoss(CrossEntropyCompute):
     "`CrossEntropyCompute` of two dropout passes, plus the R-Drop consistency loss."
     def __init__(self,
-        generator:nn.Module, # Has `.proj`, a linear layer
+        generator:nn.Module, # A `Generator`, or a module of your own
         padding_idx:int=2,   # Id of `<blank>`
         smoothing:float=0.0, # ε
         alpha:float=5.0,     # Weight α of the divergence
@@ -262,8 +278,20 @@ class RDropLoss(CrossEntropyCompute):
             raise ValueError("y is not two equal halves: make the batch with repeat_batch.")
         real = y != self.padding_idx
         x, y = (torch.stack(t[real].tensor_split(2), 1).flatten(0, 1) for t in (x, y))
+        total = self.linear_loss(x, y) if self.linear else self.loss(x, y)
+        return total.detach(), total / max(norm, 1)
+
+    def linear_loss(self, x, y):
+        "Sum over the rows `x (2N, D)`, the two passes of a token in successive rows."
         # a quarter of the default rows: four tables (rows, V) exist at once, not two
         rows = 2 * max(1, 2**20 // len(self.generator.proj.weight))
         compute = partial(_rdrop_loss_and_gradient, alpha=self.alpha)
-        total = self.linear_loss(x, y, rows=rows, compute=compute)
-        return total.detach(), total / max(norm, 1)
+        return super().linear_loss(x, y, rows=rows, compute=compute)
+
+    def loss(self, x, y):
+        "The same from all logits of a generator of your own."
+        logits = output_logits(self.generator, x)
+        loss = smoothed_cross_entropy(logits, y, self.padding_idx, self.smoothing)
+        first, second = _two_passes(logits.log_softmax(-1))
+        divergence = ((first.exp() - second.exp()) * (first - second)).sum()
+        return loss / 2 + self.alpha / 4 * divergence
