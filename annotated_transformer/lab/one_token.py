@@ -139,9 +139,9 @@ def _tokens_panel(table, texts, layers, step, width):
     import altair as alt
     check_number("step", step, 1, table.step[table.sentence == 0].max().item(), whole=True)
     select = alt.binding_select(options=[*range(len(texts))], labels=[*texts], name="Sentence: ")
-    radio = alt.binding_radio(options=[*range(1, layers + 1)], name="Decoder layer: ")
+    radio = alt.binding_radio(options=[*range(layers)], name="Decoder layer: ")
     sentence = alt.param(name="sentence", value=0, bind=select)
-    layer = alt.param(name="layer", value=layers, bind=radio)
+    layer = alt.param(name="layer", value=layers - 1, bind=radio)
     chosen = alt.selection_point(name="chosen", fields=["step"], value=[dict(step=step)],
                                  toggle=False, clear=False)
     axis, scale = alt.Axis(labelAngle=0, ticks=False, domain=False), alt.Scale(paddingInner=.04)
@@ -205,14 +205,14 @@ def _line_titles(title, value):
     if isinstance(value, list): return [""]
     shape = f"{title} · " + " × ".join(map(str, value.shape[len(value) == 1:]))
     if len(value) == 1: return [shape]
-    return [f"{shape}, head 1", *(f"head {i + 1}" for i in range(1, len(value)))]
+    return [f"{shape}, head 0", *(f"head {i}" for i in range(1, len(value)))]
 
 def _strip_rows(trace, names, norm_first):
     "One row per stage of a trace, and the titles of all lines."
     strips, titles = [], []
     for group, stages in _groups(trace, names, norm_first).items():
         titles.append(group)
-        layer = 0 if group in ("Previous token", "Next token") else trace.layer + 1
+        layer = -1 if group in ("Previous token", "Next token") else trace.layer # -1: of all layers
         for title, value in stages.items():
             strip = dict(layer=layer, row=len(titles), across=0, share=0, decimals=0)
             if isinstance(value, list): strip["text"] = " ".join(value)
@@ -238,7 +238,7 @@ def _strip_tables(translator, texts):
         steps.append(place | dict(token=traces[0].target[step], probability=probability))
         for trace in traces:
             rows, titles[sentence] = _strip_rows(trace, names, norm_first)
-            strips += [place | row for row in rows if row["layer"] or not trace.layer]
+            strips += [place | row for row in rows if row["layer"] >= 0 or not trace.layer]
     size = sum(len(row["text"]) // 2 for row in strips)
     if size > 150_000: raise ValueError(f"texts give {size:,} numbers, more than 150,000.")
     return pd.DataFrame(steps), pd.DataFrame(strips), list(titles.values())
@@ -286,7 +286,7 @@ def _number_layers(cells, line):
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
             alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
-    sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
+    sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[1]), alt.value(OKABE_ITO[0]))
     scale = alt.Scale(domain=[0, 1], range=[.03, .8]) # numbers stay readable
     strength = alt.Opacity("strength:Q", legend=None, scale=scale)
     place = dict(x=_across("left"), x2="right", y=line, tooltip=tips)
@@ -311,7 +311,7 @@ def _token_layer(strips, line):
 def _strips_panel(strips, titles):
     "One line for each vector or head, and the tokens."
     import altair as alt
-    strips = _of_sentence(strips, " && (datum.layer == 0 || datum.layer == layer)")
+    strips = _of_sentence(strips, " && (datum.layer == -1 || datum.layer == layer)")
     strips = strips.transform_filter(_AT_STEP)
     line = _line_axis(titles)
     panel = alt.layer(*_number_layers(_cells(strips), line), _token_layer(strips, line))
@@ -325,6 +325,6 @@ def stages_chart(
     "Draw every number between the previous token and the next one, for a selectable step."
     import altair as alt
     steps, strips, titles = _strip_tables(translator, texts)
-    tokens, *parameters = _tokens_panel(steps, texts, int(strips.layer.max()), step, 512)
+    tokens, *parameters = _tokens_panel(steps, texts, int(strips.layer.max()) + 1, step, 512)
     panels = alt.vconcat(tokens, _strips_panel(strips, titles))
     return Figure(panels.add_params(*parameters, alt.param(name="titles", value=titles)))
