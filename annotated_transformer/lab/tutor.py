@@ -8,18 +8,31 @@ __all__ = ['EXERCISES', 'FEEDBACK', 'Exercise', 'calls', 'exercise', 'run_trial'
 
 # %% ../../nbs/82_tutor.ipynb #aa368da0
 import ast
+import builtins
+import copy
+import ctypes
+import gc
 import hashlib
 import inspect
 import json
+import os
+import random
+import signal
+import sys
 import textwrap
 import tomllib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
+from multiprocessing import Pipe
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 from types import SimpleNamespace
 
 import torch
@@ -55,15 +68,21 @@ class Exercise:
         exec(source, space)
         return space[name]
 
-_source = cache(inspect.getsource)
+@cache
+def _source(item):
+    try: return inspect.getsource(item)
+    except (OSError, TypeError): # such as a package of compiled files
+        raise OSError(f"the source of {item.__qualname__} is not available.") from None
+
 EXERCISES = {} # Name -> `Exercise`
 
 FEEDBACK = tomllib.loads((files("annotated_transformer.lab") / "mistakes.toml").read_text("utf-8"))
 
 def calls(**inputs):
-    "Return a trial that calls a function with each of these tuples of arguments."
+    "Return a trial that calls a function with copies of each of these tuples of arguments."
     def trial(attempt):
-        for name, arguments in inputs.items(): yield name.replace("_", " "), attempt(*arguments)
+        for name, arguments in inputs.items():
+            yield name.replace("_", " "), attempt(*copy.deepcopy(arguments))
     return trial
 
 def exercise(trial, *sources):
@@ -74,18 +93,255 @@ def exercise(trial, *sources):
 exercise(calls(the_mask_of_4_positions=(4,), the_mask_of_1_position=(1,)), core.subsequent_mask)
 
 # %% ../../nbs/82_tutor.ipynb #0c378e89
+@contextmanager
+def _default_settings():
+    "Use torch's default settings; restore those from before and the random generator."
+    dtype = torch.get_default_dtype()
+    with ExitStack() as stack:
+        for context in (torch.random.fork_rng(devices=[]), torch.inference_mode(False),
+                        torch.enable_grad(), torch.device("cpu"),
+                        torch.autocast("cpu", enabled=False)): stack.enter_context(context)
+        stack.callback(torch.set_default_dtype, dtype)
+        torch.set_default_dtype(torch.float32)
+        yield
+
 def run_trial(
     trial:Callable,   # Trial of an `Exercise`
     attempt:Callable, # Function or class
+    caught=Exception, # Exceptions that are results
+    keep=lambda result: result, # Function of each result
 )->dict:              # Description -> result; "raised": the exception, if there is one
     "Run a trial with a fixed seed."
     results = {}
-    with torch.random.fork_rng(devices=[]):
+    with _default_settings():
         torch.manual_seed(0)
         try:
-            for description, result in trial(attempt): results[description] = result
-        except Exception as e: results["raised"] = e
+            for description, result in trial(attempt): results[description] = keep(result)
+        except caught as e: results["raised"] = keep(e)
     return results
+
+# %% ../../nbs/82_tutor.ipynb #82a00002
+@dataclass(frozen=True)
+class _Other:
+    "A result that cannot be sent: its type and its `repr`."
+    kind:str
+    text:str
+    def __repr__(self): return self.text
+
+@dataclass(frozen=True)
+class _Raised:
+    "An exception: its type, its message, and the stub that raised it."
+    kind:str
+    text:str
+    stub:str|None = field(default=None, compare=False)
+    def __repr__(self): return f"{self.kind}({self.text!r})"
+
+# %% ../../nbs/82_tutor.ipynb #82a00003
+def _stub_of(error):
+    "Return the name of the stub that raised an exception; None if it was not a stub."
+    if not isinstance(error, NotImplementedError): return None
+    if error.args and 'required "forward"' not in str(error): return None # raised by torch
+    step = error.__traceback__
+    while step.tb_next: step = step.tb_next
+    return step.tb_frame.f_code.co_qualname.split(".")[0]
+
+def _pack_error(error):
+    "Type of an exception, its message on one line, and the stub that raised it."
+    kind = type(error).__name__
+    try: return ["raised", [kind, " ".join(str(error).split())[:200], _stub_of(error)]]
+    except Exception: return ["raised", [kind, ""]]
+
+# %% ../../nbs/82_tutor.ipynb #82a00004
+_DTYPES = {str(d): d for d in vars(torch).values() if isinstance(d, torch.dtype)}
+_MAX_NUMBERS = 100_000 # of a tensor that is sent
+
+def _pack_tensor(value):
+    "Type, shape and bytes of a tensor in memory; of any other, a description."
+    strided = not value.is_nested and value.layout == torch.strided
+    if not strided or value.device.type != "cpu":
+        text = f"a tensor with {value.layout} on {value.device}"
+        return ["other", [text, text]]
+    if value.numel() > _MAX_NUMBERS:
+        text = f"a tensor of shape {short_repr(tuple(value.shape))}"
+        return ["other", [text, text]]
+    flat = value.detach().as_subclass(Tensor).contiguous().reshape(-1)
+    numbers = bytes(flat.view(torch.uint8).tolist()).hex()
+    return ["tensor", [str(value.dtype), list(value.shape), numbers]]
+
+# %% ../../nbs/82_tutor.ipynb #82a00005
+_HOLDERS = dict(list=list, tuple=tuple)
+
+def _pack(value, depth=0):
+    "Return a result as JSON data: a pair of a tag and a content."
+    kind = type(value)
+    try:
+        if isinstance(value, BaseException): return _pack_error(value)
+        if isinstance(value, Tensor): return _pack_tensor(value)
+        if value is None or kind in (bool, str): return ["value", value]
+        if kind is int and value.bit_length() < 10_000: return ["value", value]
+        if isinstance(value, float): return ["value", float(value)] # NumPy's as well
+        for tag, holder in _HOLDERS.items():
+            if isinstance(value, holder): return [tag, _pack_all(value, depth)]
+        if isinstance(value, dict):
+            return ["dict", [_pack_all(value, depth), _pack_all(value.values(), depth)]]
+    except Exception: return ["other", [kind.__name__, f"<{kind.__name__}>"]]
+    return ["other", [kind.__name__, short_repr(value)]]
+
+def _pack_all(values, depth):
+    if depth > 30: raise ValueError("too deep")
+    return [_pack(value, depth + 1) for value in values]
+
+# %% ../../nbs/82_tutor.ipynb #82a00014
+def _unpack_tensor(name, shape, numbers):
+    buffer = bytearray.fromhex(numbers)
+    if not buffer: return torch.empty(shape, dtype=_DTYPES[name])
+    return torch.frombuffer(buffer, dtype=_DTYPES[name]).reshape(shape)
+
+def _unpack(packed):
+    "Return the result that `_pack` has described."
+    tag, content = packed
+    if tag == "value": return content
+    if tag == "tensor": return _unpack_tensor(*content)
+    if tag == "other": return _Other(*content)
+    if tag == "raised": return _Raised(*content)
+    if tag == "dict": return dict(zip(*(map(_unpack, part) for part in content)))
+    return _HOLDERS[tag](map(_unpack, content))
+
+def _plain(value):
+    "Return a copy of a result as another process would receive it."
+    return _unpack(_pack(value))
+
+# %% ../../nbs/82_tutor.ipynb #82a00006
+LIMIT = 5         # seconds for an attempt
+_ROOM = 2**31     # bytes that it may allocate
+_PRINTED = 10_000 # characters that it may print
+
+def _limit_memory():
+    "Limit the memory of this process, where the system can."
+    import resource
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + _ROOM
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY: most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+# %% ../../nbs/82_tutor.ipynb #82a00007
+class _Printed:
+    "A text stream that passes on its first `_PRINTED` characters."
+    encoding = "utf-8"
+    def __init__(self, send):
+        self.send = send
+        self.left = _PRINTED
+
+    def write(self, text):
+        text = str(text)
+        if self.left > 0 and text: self.send(("printed", text[:self.left]))
+        self.left -= len(text)
+        return len(text)
+
+    def flush(self): pass
+    def isatty(self): return False
+
+# %% ../../nbs/82_tutor.ipynb #82a00008
+def _serve(trial, attempt, connection, end=os._exit, dumps=json.dumps):
+    "In the new process: run the trial, send what it prints and its results, and end."
+    send_bytes = connection.send_bytes
+    def send(message): send_bytes(dumps(message).encode())
+    try:
+        os.setsid() # what the attempt starts ends with it
+        gc.freeze() # a collection would copy all that both processes share
+        torch.set_num_threads(1)
+        with suppress(Exception): _limit_memory()
+        sys.stdout = sys.stderr = _Printed(send)
+        send(("results", run_trial(trial, attempt, BaseException, _pack)))
+    finally: end(1)
+
+# %% ../../nbs/82_tutor.ipynb #82a00009
+def _receive(connection, seconds):
+    "Print what an attempt prints, and return its results."
+    until = monotonic() + seconds
+    while connection.poll(max(0, until - monotonic())):
+        try:
+            kind, value = json.loads(connection.recv_bytes())
+            if kind == "results": return {name: _unpack(packed) for name, packed in value.items()}
+        except (EOFError, OSError, ValueError, TypeError): return None
+        print(value, end="")
+        if monotonic() > until: break
+    text = f"no result after {seconds:g} seconds (is there a loop that never ends?)"
+    return dict(raised=_Raised("", text))
+
+def _end(process):
+    "Kill a process and those that it started; return the name of the signal that ended it."
+    for kill in (os.killpg, os.kill):
+        with suppress(OSError): kill(process, signal.SIGKILL)
+    with suppress(ChildProcessError): os.waitpid(process, 0)
+
+# %% ../../nbs/82_tutor.ipynb #82a00010
+def _in_process(trial, attempt, seconds):
+    "Run a trial in a process of its own."
+    results, connection = Pipe(duplex=False)
+    with suppress(Exception): sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning) # other threads: they stay here
+        process = os.fork()
+    if process == 0: _serve(trial, attempt, connection)
+    connection.close()
+    try: found = _receive(results, seconds)
+    finally:
+        _end(process)
+        results.close()
+    if found is None: return dict(raised=_Raised("", "it ends the process that runs it"))
+    return found
+
+# %% ../../nbs/82_tutor.ipynb #82a00012
+_PATCHED = builtins, os, torch, nn, nn.functional, core, Tensor, nn.Module, nn.Linear
+
+@contextmanager
+def _restored():
+    "Restore what an attempt in this process may have changed."
+    before = [(owner, dict(vars(owner))) for owner in _PATCHED]
+    folder, limit, shown = os.getcwd(), sys.getrecursionlimit(), warnings.filters[:]
+    streams, environment = (sys.stdin, sys.stdout, sys.stderr), dict(os.environ)
+    state, threads = random.getstate(), torch.get_num_threads()
+    strict = torch.are_deterministic_algorithms_enabled()
+    try: yield
+    finally:
+        for owner, names in before: _restore(owner, names)
+        os.chdir(folder)
+        sys.setrecursionlimit(limit)
+        warnings.filters[:] = shown
+        sys.stdin, sys.stdout, sys.stderr = streams
+        os.environ.clear()
+        os.environ.update(environment)
+        random.setstate(state)
+        torch.set_num_threads(threads)
+        if torch.are_deterministic_algorithms_enabled() != strict:
+            torch.use_deterministic_algorithms(strict)
+
+# %% ../../nbs/82_tutor.ipynb #82a00013
+def _restore(owner, names):
+    "Give the attributes of a module or class their values again."
+    now = dict(vars(owner))
+    for name in now.keys() - names.keys(): delattr(owner, name)
+    for name, value in names.items():
+        if now.get(name, owner) is not value: setattr(owner, name, value)
+
+def _in_thread(trial, attempt, seconds):
+    "Run a trial in a thread, which is asked to end after the time limit."
+    found = {}
+    def work(): found.update(run_trial(trial, attempt, BaseException, _plain))
+    with _restored(), _default_settings():
+        thread = Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        late, number = thread.is_alive(), ctypes.c_ulong(thread.ident)
+        if late: ctypes.pythonapi.PyThreadState_SetAsyncExc(number, ctypes.py_object(SystemExit))
+        thread.join(1)
+    text = f"no result after {seconds:g} seconds (is there a loop that never ends?)"
+    return dict(raised=_Raised("", text)) if late else found
+
+_isolated = _in_process if sys.platform == "linux" else _in_thread
 
 # %% ../../nbs/82_tutor.ipynb #bb6f6af4
 def _tensor_difference(got, wanted):
@@ -109,7 +365,8 @@ def difference(
     wanted,    # Value to compare with
 )->str|None:   # Description, None if equal
     "Describe the first difference of two values."
-    kinds = f": got {type(got).__name__}, wanted {type(wanted).__name__}"
+    kind = got.kind if isinstance(got, _Other) else type(got).__name__
+    kinds = f": got {kind}, wanted {type(wanted).__name__}"
     if got is None and wanted is not None: return ": got None (is a `return` missing?)"
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)): return kinds
@@ -141,8 +398,8 @@ class Feedback(PlainText):
 def _known_results(exercise, *messages):
     "Return the results of the reference with these mistakes; empty if the edits do not combine."
     try: attempt = exercise.with_mistakes(*messages) if messages else exercise.reference
-    except (ValueError, SyntaxError): return {}
-    return run_trial(exercise.trial, attempt)
+    except (ValueError, SyntaxError, OSError): return {}
+    return run_trial(exercise.trial, attempt, keep=_plain)
 
 def _first_failure(got, wanted):
     "Return the description of the first wrong result and a text; None and None if all are equal."
@@ -150,10 +407,16 @@ def _first_failure(got, wanted):
         if description not in got: break
         text = difference(got[description], wanted[description])
         if text: return description, description + text
-    if error := got.get("raised"):
-        message = " ".join(str(error).split())[:200]
-        return "raised", f"it raises {type(error).__name__}: {message}"
-    return None, None
+    error = got.get("raised")
+    return (error and "raised"), (error and _raised_text(error))
+
+def _raised_text(error):
+    "Say what an attempt raised, or why it has no results."
+    if not error.kind: return error.text
+    if error.kind == "SystemExit": return "it calls exit()"
+    if error.kind == "MemoryError" or "can't allocate memory" in error.text:
+        return f"it needs more than {_ROOM / 2**30:g} GB of memory"
+    return f"it raises {error.kind}: {error.text}".removesuffix(": ")
 
 def _find_mistakes(exercise, got, failure):
     "Return the messages of one or two mistakes that explain the results."
@@ -169,29 +432,32 @@ def _find_mistakes(exercise, got, failure):
 # %% ../../nbs/82_tutor.ipynb #c6fdc3ae
 def _stub_message(name, error):
     "Name the stub that raised the exception; None if it was not a stub."
-    if not isinstance(error, NotImplementedError): return None
-    if error.args and 'required "forward"' not in str(error): return None # raised by torch
-    step = error.__traceback__
-    while step.tb_next: step = step.tb_next
-    owner = step.tb_frame.f_code.co_qualname.split(".")[0]
-    if owner in EXERCISES and owner != name: return f"it calls {owner}, which is not implemented"
+    if error is None or error.stub is None: return None
+    if error.stub in EXERCISES and error.stub != name:
+        return f"it calls {error.stub}, which is not implemented"
     return "not implemented"
 
 def check(
-    name:str,         # Name of the exercise, a key of `EXERCISES`
-    attempt:Callable, # Function or class
-)->Feedback:          # `correct`, or the mistake
+    name:str,            # Name of the exercise, a key of `EXERCISES`
+    attempt:Callable,    # Function or class
+    seconds:float=LIMIT, # Time limit
+)->Feedback:             # `correct`, or the mistake
     "Compare an attempt with the package and name its mistakes."
     check_choice("name", name, EXERCISES)
+    check_number("seconds", seconds, 0.01, 86_400)
     if not callable(attempt):
         return Feedback(f"not yet: got {type(attempt).__name__}, wanted a function or class")
     exercise = EXERCISES[name]
-    got = run_trial(exercise.trial, attempt)
-    failure, text = _first_failure(got, _known_results(exercise))
+    wanted = _known_results(exercise)
+    got = _isolated(exercise.trial, attempt, seconds)
+    failure, text = _first_failure(got, wanted)
     if failure is None: return Feedback("correct")
-    message = _stub_message(name, got.get("raised"))
-    if message is None: message = "; and ".join(_find_mistakes(exercise, got, failure)) or text
-    return Feedback(f"not yet: {message}")
+    error = got.get("raised")
+    message = _stub_message(name, error)
+    stopped = error is not None and not error.kind # by the time limit
+    if message is None and not stopped:
+        message = "; and ".join(_find_mistakes(exercise, got, failure))
+    return Feedback(f"not yet: {message or text}")
 
 # %% ../../nbs/82_tutor.ipynb #3a589bb9
 def hint(
@@ -207,9 +473,13 @@ def hint(
     return PlainText(texts[min(n, len(hints) + 1)])
 
 def progress(
-    attempts:Mapping, # Attempts by name: `globals()` of a notebook
-)->PlainText:         # Number of correct attempts, and feedback on the others
+    attempts:Mapping|None=None, # Attempts by name; None: the names of the caller's notebook
+)->PlainText: # Number of correct attempts, and feedback on the others
     "Check all attempts."
+    if attempts is None: attempts = sys._getframe(1).f_globals
+    if not isinstance(attempts, Mapping):
+        kind = type(attempts).__name__
+        raise TypeError(f"attempts is a {kind}: give a dictionary, such as globals().")
     lines = []
     for name in EXERCISES:
         text = check(name, attempts[name]) if name in attempts else "not yet: missing"
@@ -237,7 +507,8 @@ def _module_trial(make, training=False, **inputs):
         m = _filled(make(attempt))
         yield "its parameters", {name: p.shape for name, p in m.named_parameters()}
         yield from calls(**inputs)(m)
-        if training: yield "the output with dropout=1", _filled(make(attempt), True)(*last)
+        if not training: return
+        yield "the output with dropout=1", _filled(make(attempt), True)(*copy.deepcopy(last))
     return trial
 
 _TOKENS = torch.tensor([[5, 0, 7, 2], [6, 2, 2, 2]])
@@ -276,7 +547,7 @@ def _sublayers(n):
     return *(core.MultiHeadedAttention(2, 8) for _ in range(n)), core.PositionwiseFeedForward(8, 16)
 
 def _try_layer_norm(attempt):
-    yield "a new module", attempt(8)(_X)
+    yield "a new module", attempt(8)(_X.clone())
     yield from _module_trial(lambda new: new(8, 0.1), the_output=(_X,))(attempt)
 
 def _try_clones(attempt):
@@ -319,9 +590,9 @@ exercise(_module_trial(lambda new: new(8, 5), the_output=(_X,)), core.Generator)
 
 # %% ../../nbs/82_tutor.ipynb #5e22a4d8
 def _try_batch(attempt):
-    src, tgt = _TOKENS[:, 1:], torch.tensor([[0, 5, 6, 7, 1], [0, 8, 1, 2, 2]])
+    tgt = torch.tensor([[0, 5, 6, 7, 1], [0, 8, 1, 2, 2]])
     for pad in (2, 9):
-        b = attempt(src, tgt.where(tgt != 2, pad), pad)
+        b = attempt(_TOKENS[:, 1:].clone(), tgt.where(tgt != 2, pad), pad)
         yield f"the input and the labels with pad={pad}", (b.tgt, b.tgt_y)
         yield f"the masks with pad={pad}", (b.src_mask, b.tgt_mask)
         yield f"ntokens with pad={pad}", b.ntokens
@@ -336,9 +607,9 @@ def _try_label_smoothing(attempt):
 def _try_simple_loss_compute(attempt):
     compute = attempt(_filled(core.Generator(8, 6)), core.LabelSmoothing(6, 2, 0.4))
     y = torch.tensor([[3, 4, 1, 2], [5, 1, 2, 2]])
-    yield "(sum, loss)", (results := compute(_X, y, 5))
+    yield "(sum, loss)", (results := compute(_X.clone(), y.clone(), 5))
     yield "the gradients of (sum, loss)", [r.requires_grad for r in results]
-    yield "(sum, loss) without tokens", compute(_X, torch.full_like(y, 2), 0)
+    yield "(sum, loss) without tokens", compute(_X.clone(), torch.full_like(y, 2), 0)
 
 exercise(_try_batch, core.Batch)
 exercise(_try_label_smoothing, core.LabelSmoothing)
@@ -356,7 +627,7 @@ def _try_greedy_decode(attempt):
         for p in model.parameters(): p.data *= 1.5
         model.generator.proj.register_forward_hook(
             lambda *_: gradients.append(torch.is_grad_enabled()))
-        ids = attempt(model, src, core.padding_mask(src), max_len, start, end)
+        ids = attempt(model, src.clone(), core.padding_mask(src), max_len, start, end)
         yield f"at most {max_len} tokens, from {start} to {end}", ids
         yield f"training mode after {max_len} tokens", model.training
     yield "computation of gradients", any(gradients)
