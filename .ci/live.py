@@ -35,11 +35,20 @@ PICTURES = Path(sys.argv[3]) if len(sys.argv) > 3 else None
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
 PREPARE = '''async () => {
     const [T, {SubwordTokenizer, clean_text}] = [await import("/live/transformer.js"), await import("/live/tokenizer.js")];
+    const {split_text} = await import("/live/sentences.js"), {is_empty} = await import("/live/normalize.js");
+    const {read_state, translate} = await import("/live/live.js");
     const get = name => fetch("/live/pocket_model/" + name);
     const weights = T.read_weights(await (await get("model.safetensors")).arrayBuffer());
     const tokenizer = new SubwordTokenizer(await (await get("tokenizer.json")).json());
     const config = (await (await get("config.json")).json()).model;
     Object.assign(window, {T, weights, tokenizer, clean_text, config, model: T.make_model(weights, config)});
+    const run = s => [...translate({weights, tokenizer, config}, {...read_state(""), s})].at(-1)();
+    window.columns = ({text, output}) => {
+        const clean = clean_text(text), ids = tokenizer.encode(text);
+        const row = {text, clean, empty: is_empty(text), sentences: split_text(clean), words: tokenizer.words(text), ids};
+        Object.assign(row, {pieces: tokenizer.pieces(ids), back: tokenizer.decode(ids)});
+        return output === undefined ? row : {...row, output: run(text).text};
+    };
 }'''
 TRANSLATE = '''texts => texts.map(text => {
     const {src, max_len} = T.sources(tokenizer.encode(text)), mask = T.padding_mask(src);
@@ -149,6 +158,14 @@ def check_tokenizer(page, tokenizer):
             if (clean, ids, back) != (clean_text(text), want, tokenizer.decode(want)): wrong.append(f'tokenizer: {text!r}: {clean!r} {clean_text(text)!r}')
     print(f'{len(texts) - len(wrong):,} of {len(texts):,} texts have the tokens of Python')
     return wrong[:5]
+
+def check_texts(page):
+    "The table of texts, which the tests of page 55 compute in Python"
+    rows = json.loads((LIVE.parent/'.ci'/'texts.json').read_text(encoding='utf-8'))
+    found = page.evaluate('json => JSON.stringify(JSON.parse(json).map(columns))', json.dumps(rows)) # with lone surrogates
+    wrong = [f'texts: {row["text"]!r}: {key}' for row, one in zip(rows, json.loads(found)) for key in row if row[key] != one[key]]
+    print(f'{len(rows)} texts of the table, {len(wrong)} differences')
+    return wrong
 
 def museum():
     "Title -> edit of the package, from the notebook of the bug museum"
@@ -375,7 +392,9 @@ def check_without_model(browser, base, faults):
         page = browser.new_context(**context).new_page()
         page.goto(address)
         if page.locator('.live .lines li').count() < 10 or page.locator('.live .lines line').count() < 10: faults.append(f'{how}: no stored example')
+        if how == 'file' and 'needs a web server' not in page.text_content('.live .status'): faults.append('a page opened as a file does not say why it translates nothing')
         page.context.close()
+    check_damaged(browser, base, faults)
     page = browser.new_context().new_page()
     page.route('**/model.safetensors', lambda route: route.abort())
     page.goto(base + LIVE_PAGE)
@@ -383,12 +402,28 @@ def check_without_model(browser, base, faults):
     if not page.locator('.live .lines button').count(): faults.append('no stored example when the model cannot be loaded')
     page.context.close()
 
+def check_damaged(browser, base, faults):
+    "Files of the model that cannot be used: one sentence with the file's name, and the stored example"
+    def changed(name, change):
+        return change((PACKAGE/'pocket_model'/name).read_bytes())
+    cases = [('model.safetensors', lambda b: b[:-1000]), ('model.safetensors', lambda b: b''), ('model.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1])),
+             ('model.safetensors', lambda b: b.replace(b'F16', b'F32')), ('tokenizer.json', lambda b: b[:-10]), ('tokenizer.json', lambda b: b.replace(b'"e", "r"', b'"r", "e"')),
+             ('tokenizer.json', lambda b: b'null'), ('config.json', lambda b: b.replace(b'"norm_first": true', b'"norm_first": false')),
+             ('config.json', lambda b: b.replace(b'"h": 4', b'"h": 8')), ('config.json', lambda b: b.replace(b'sinusoidal', b'learned')), ('config.json', lambda b: b'<html>')]
+    for name, change in cases:
+        page = browser.new_context().new_page()
+        page.route(f'**/{name}', lambda route: route.fulfill(body=changed(name, change)))
+        page.goto(base + LIVE_PAGE)
+        page.wait_for_function('/could not be loaded/.test(document.querySelector(".live .status")?.textContent)')
+        if name not in page.text_content(STATUS) or not page.locator('.live .lines button').count(): faults.append(f'damaged {name}: {page.text_content(STATUS)}')
+        page.context.close()
+
 def check_small(browser, base, translator, faults):
     "The form of the index page: the model is loaded by the first translation"
     page, asked = open_page(browser, base, faults), []
     page.on('request', lambda r: asked.append(r.url))
     page.goto(base + 'blank')
-    page.set_content('<link rel="stylesheet" href="live/live.css"><div class="live" data-live="small"></div><script type="module" src="live/live.js"></script>')
+    page.set_content('<link rel="stylesheet" href="live/live.css"><div class="live" data-live="small"></div><script src="live/start.js"></script>')
     page.wait_for_selector('.live .lines button')
     if any('safetensors' in url for url in asked): faults.append('the small form loads the model before it is used')
     page.fill('.live input[type=text]', 'Das Kind schläft.')
@@ -419,6 +454,7 @@ def main():
         page.goto(base + 'blank')
         page.evaluate(PREPARE)
         faults += check_tokenizer(page, translator.src_tokenizer)
+        faults += check_texts(page)
         faults += check_maps(page, translator, texts[:100])
         faults += check_translations(page, translator, texts)
         faults += check_search(page, translator, pairs[:10])

@@ -19,3 +19,10 @@ Search.htmlToText = (html, anchor) => { // excerpts show the text of the article
   for (const formula of article.querySelectorAll(".math")) formula.textContent = "…"; // not TeX
   return ((anchor && page.getElementById(anchor.slice(1))) || article).textContent;
 };
+if (location.protocol === "file:") { // excerpts are read from the pages, which needs a web server
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  addEventListener("DOMContentLoaded", () => {
+    const note = "Excerpts of the pages need a web server, such as “python -m http.server” in this folder.";
+    document.querySelector("#search-results")?.before(Object.assign(document.createElement("p"), {className: "search-note", textContent: note}));
+  });
+}

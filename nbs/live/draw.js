@@ -1,6 +1,6 @@
 // Views of one run, as page elements.
 // A run has src, tgt and maps; with the model also seen and logits.
-import {log_softmax, softmax_row, top, top_k_top_p} from "./transformer.js";
+import {EOS, log_softmax, softmax_row, top, top_k_top_p} from "./transformer.js";
 
 function make(node, props, kids) {
   for (const [key, value] of Object.entries(props)) {
@@ -97,7 +97,8 @@ export function lines_view(run, {module, head, at, gold}, pick) {
     return el("li", {}, share >= 0.01 && el("b", {class: "share"}, percent(share)), token);
   });
   const right = queries.map((piece, t) => {
-    const props = {"aria-pressed": String(t === at), onmouseenter: () => pick(t)};
+    const choose = () => pick(t);
+    const props = {"aria-pressed": String(t === at), onmouseenter: choose, onfocus: choose};
     return el("li", {}, button(word(piece), `token ${t}`, () => pick(t), props));
   });
   return scroll(el("div", {class: "lines"},
@@ -116,8 +117,11 @@ export function maps_view(run, {module, head}, pick) {
     return button([map_picture(rows), `head ${i + 1}`], `map ${name} ${i}`, () => pick(name, i),
       {"aria-pressed": String(pressed), "aria-label": label});
   };
+  const axis = (title, pieces) => `${title}: ${pieces.map(word).join(" ")}`;
   return Object.entries(run.maps).map(([name, heads]) => [
     el("h4", {}, module_title(name)),
+    el("p", {class: "axes"}, axis("rows", sides(run, name)[1]), el("br"),
+      axis("columns", sides(run, name)[0])),
     el("div", {class: "maps"}, heads.map((rows, i) => map(name, rows, i))),
   ]);
 }
@@ -199,7 +203,8 @@ export function beam_view(steps, piece) { // a column is a step; the kept hypoth
         "stroke-width": on ? 2.5 : 1,
         "stroke-opacity": on ? 1 : kept ? 0.5 : 0.15,
       }));
-      nodes.push(svg("text", {x, y: y(i), class: on ? "strong" : kept ? "" : "dim"},
+      const alive = kept || ids.at(-1) === EOS; // finished hypotheses are not dropped
+      nodes.push(svg("text", {x, y: y(i), class: on ? "strong" : alive ? "" : "dim"},
         `${word(piece(ids.at(-1)))} ${number(score)}`,
         svg("title", {}, ids.map(piece).join(" "))));
     });

@@ -1,6 +1,9 @@
 // The translator in the page. State is one flat object, kept in the address by "Share".
 import * as T from "./transformer.js";
 import {SubwordTokenizer} from "./tokenizer.js";
+import {clean_text, is_empty} from "./normalize.js";
+import {split_text} from "./sentences.js";
+import {check_about, check_hashes, check_sizes} from "./files.js";
 import {BUGS, edited_model, greedy_decode} from "./edits.js";
 import * as draw from "./draw.js";
 import {TOUR} from "./tour.js";
@@ -10,10 +13,12 @@ const here = name => new URL(name, import.meta.url);
 const media = query => matchMedia(query).matches;
 const phone = media("(max-width: 760px), (pointer: coarse)") || navigator.connection?.saveData;
 const calm = media("(prefers-reduced-motion: reduce)");
-const MOST = 60; // source tokens
+const MOST = 60; // source tokens that the views show
+const LONGEST = 512, MAX_CHARS = 20_000; // source tokens and characters that are translated
 
 const DEFAULT = {
   s: "",
+  part: 0,
   tab: "attention",
   module: "decoder.layers.1.src_attn",
   head: -1,
@@ -33,9 +38,10 @@ const DEFAULT = {
   tour: -1,
 };
 const CHANGES = ["heads", "layers", "masked", "positions"]; // of the model
-const INPUT = ["s", "beam", "alpha", "begin", "bug", ...CHANGES]; // what a run depends on
+const INPUT = ["s", "part", "beam", "alpha", "begin", "bug", ...CHANGES]; // what a run depends on
 const LIMITS = {
-  head: [-1, 3, 1], // least, most, step
+  part: [0, 999, 1], // least, most, step
+  head: [-1, 3, 1],
   at: [0, 200, 1],
   beam: [1, 10, 1],
   alpha: [0, 2, 0.1],
@@ -99,25 +105,37 @@ export function write_state(state) {
   return "#" + new URLSearchParams(changed.map(([key, value]) => [key, text(value)]));
 }
 
+const json_of = async (response, name) => {
+  try { return await response.json(); }
+  catch { throw new Error(`${name}: it is not JSON.`); }
+};
+
 let loading; // one model for all forms of a page
 export function load() {
   const get = async name => {
     const response = await fetch(here(`pocket_model/${name}`));
     if (!response.ok) throw new Error(`${name}: ${response.status}`);
-    return response;
+    return name.endsWith(".json") ? json_of(response, name) : response.arrayBuffer();
   };
   const read = async () => {
-    const [buffer, merges, {model: config}] = await Promise.all([
-      get("model.safetensors").then(r => r.arrayBuffer()),
-      get("tokenizer.json").then(r => r.json()),
-      get("config.json").then(r => r.json()),
-    ]);
-    return {weights: T.read_weights(buffer), tokenizer: new SubwordTokenizer(merges), config};
+    const names = ["model.safetensors", "tokenizer.json", "config.json", "MANIFEST.json"];
+    const [buffer, merges, about, manifest] = await Promise.all(names.map(get));
+    return open_model(buffer, merges, about, manifest);
   };
   return (loading ??= read().catch(error => {
     loading = undefined;
     throw error;
   }));
+}
+
+export async function open_model(buffer, merges, about, manifest) { // raises what does not fit
+  check_about(about);
+  const tokenizer = new SubwordTokenizer(merges), weights = T.read_weights(buffer);
+  const core = {weights, tokenizer, config: about.model};
+  T.make_model(weights, core.config);
+  check_sizes(core);
+  await check_hashes(buffer, merges, manifest);
+  return core;
 }
 
 function words_of(pieces) { // number of the word of each piece; a sign and </s> are words
@@ -160,6 +178,17 @@ function gold_links(example, src, tgt) { // the corpus's word alignment, between
   return example.alignment.flatMap(([i, j]) => of(a, i).flatMap(s => of(b, j).map(t => [s, t])));
 }
 
+const unread = ({tokenizer}, src, tgt) => ({ // a run without maps
+  src: tokenizer.pieces(src),
+  tgt: tokenizer.pieces(tgt),
+  ids: tgt,
+  text: tokenizer.decode(tgt),
+  maps: {},
+  steps: [],
+  hidden: new Set(),
+  piece: id => tokenizer.pieces([id])[0],
+});
+
 // A whole run: pieces, every attention map, logits. `tgt` may be the beginning of a translation.
 function analyze({tokenizer}, model, src, tgt, mask) {
   const input = tgt.length > 1 ? tgt.slice(0, -1) : tgt;
@@ -167,26 +196,24 @@ function analyze({tokenizer}, model, src, tgt, mask) {
   const rows = w => Array.from({length: w.rows}, (_, i) => Array.from(w.row(i)));
   const attending = Object.entries(seen).filter(([, {heads}]) => heads);
   return {
-    src: tokenizer.pieces(src),
-    tgt: tokenizer.pieces(tgt),
-    ids: tgt,
-    text: tokenizer.decode(tgt),
+    ...unread({tokenizer}, src, tgt),
     maps: Object.fromEntries(
       attending.map(([name, {heads}]) => [name, heads.map(({weights}) => rows(weights))])),
     seen,
     logits: model.generator.logits(hidden),
-    piece: id => tokenizer.pieces([id])[0],
   };
 }
 
-export function* translate(core, state) { // yields a function that returns a run, after every token
-  const all = core.tokenizer.encode(state.s), {src, max_len} = T.sources(all.slice(0, MOST));
+// Each of these yields a function that returns a run, after every token.
+function* translate_sentence(core, model, text, state) {
+  const all = core.tokenizer.encode(text), {src, max_len} = T.sources(all.slice(0, LONGEST));
   const words = words_of(core.tokenizer.pieces(src));
   const hidden = new Set([...src.keys()].filter(i => state.masked.includes(words[i])));
-  const mask = T.padding_mask(src, hidden), steps = [];
-  const model = edited_model(core.weights, core.config, state);
-  const facts = {steps, hidden, cut: all.length > MOST, model, source: {src, max_len, mask}};
-  const run = (ids, score) => () => ({...analyze(core, model, src, ids, mask), ...facts, score});
+  const mask = T.padding_mask(src, hidden), steps = [], long = src.length > MOST + 1;
+  const source = {src, max_len, mask}, cut = all.length > LONGEST;
+  const facts = {steps, hidden, long, cut, model, source};
+  const run = (ids, score) => () =>
+    ({...(long ? unread(core, src, ids) : analyze(core, model, src, ids, mask)), ...facts, score});
   if (state.beam > 1 && !state.bug) {
     const options = {beam_size: state.beam, length_penalty: state.alpha};
     for (const step of T.beam_steps(model, src, mask, max_len, options)) {
@@ -201,6 +228,33 @@ export function* translate(core, state) { // yields a function that returns a ru
       : T.greedy_steps(model, src, mask, max_len, state.begin);
     for (const {ids} of search) yield run(ids);
   }
+}
+
+export function sentences_of(text) { // none, if nothing of the text can be seen
+  if (is_empty(text)) return [];
+  const start = Array.from(clean_text(text)).slice(0, MAX_CHARS).join("");
+  const texts = split_text(start);
+  return texts.length === 1 ? [text] : texts;
+}
+
+export function* translate(core, state) { // sentence by sentence; the run is that of one of them
+  const model = edited_model(core.weights, core.config, state), texts = sentences_of(state.s);
+  const part = Math.min(state.part, texts.length - 1), free = {masked: [], begin: []};
+  let done = [], shown = unread(core, [], [T.BOS]);
+  for (const [n, text] of texts.entries()) {
+    const before = done, own = n === part ? state : {...state, ...free};
+    const joined = run => ({...run, text: [...before, run.text].join(" "), texts, part: n});
+    let last;
+    for (last of is_empty(text) ? [] : translate_sentence(core, model, text, own)) {
+      const run = last;
+      yield () => joined(run());
+    }
+    if (texts.length === 1) return;
+    const run = is_empty(text) ? unread(core, [], [T.BOS]) : last();
+    if (n === part) shown = run;
+    done = [...before, run.text];
+  }
+  yield () => ({...shown, text: done.join(" "), texts, part});
 }
 
 const TOP = `<form>
@@ -250,7 +304,7 @@ class Page {
       this.submit();
     });
     this.tabs = this.small ? [] : Object.entries(TABS).map(([tab, title], n) =>
-      button(title, null, () => this.set({tab}), {
+      button(title, null, () => this.open(tab), {
         role: "tab",
         id: `live-tab-${tab}`,
         "aria-controls": "live-panel",
@@ -266,6 +320,9 @@ class Page {
       if (is_shared(location.hash)) this.set(read_state(location.hash));
     });
   }
+  open(tab) { // beam search has something to show from beam size 2 on
+    this.set(tab === "beam" && this.state.beam === 1 ? {tab, beam: 4} : {tab});
+  }
   arrow({key}, n) { // arrow keys move between the tabs
     const step = {ArrowRight: 1, ArrowLeft: -1}[key];
     if (!step) return;
@@ -274,7 +331,7 @@ class Page {
     tab.focus();
   }
   submit() {
-    this.set({s: this.input.value.trim(), begin: [], masked: [], at: 6}, true);
+    this.set({s: this.input.value.trim(), part: 0, begin: [], masked: [], at: 6}, true);
   }
   reset() {
     this.set({...DEFAULT, s: this.stored.examples[0].src, tab: this.state.tab});
@@ -282,6 +339,7 @@ class Page {
   }
   visit(n) { // a step of the tour; -1 ends it
     this.set({...(TOUR[n] && {...DEFAULT, ...TOUR[n].state}), tour: n});
+    this.guide.firstChild?.scrollIntoView({block: "nearest"}); // the buttons may be far below
   }
   async share() {
     history.replaceState(null, "", write_state(this.state));
@@ -318,19 +376,24 @@ class Page {
       if (stale()) return;
     }
     const {core, state} = this;
-    if (!state.s) {
+    if (is_empty(state.s)) {
       this.run = null;
       return this.render("Type a German sentence.");
     }
     if (this.changed() || state.bug)
       this.original = [...translate(core, {...DEFAULT, s: state.s})].at(-1)().text;
-    let run;
+    let run, drawn = performance.now();
+    this.output.setAttribute("aria-busy", "true"); // only the whole translation is spoken
     for (run of translate(core, state)) {
-      if (!animate || calm) continue;
-      this.show(run());
-      await new Promise(done => setTimeout(done, 60));
+      const shows = animate && !calm;
+      if (!shows && performance.now() - drawn < 200) continue; // a long text blocks nothing
+      if (shows) this.show(run());
+      else this.say("Translating …");
+      await new Promise(done => setTimeout(done, shows ? 60 : 0));
       if (stale()) return;
+      drawn = performance.now();
     }
+    this.output.setAttribute("aria-busy", "false");
     this.show(run());
     this.root.dataset.ready = Math.round(performance.now()); // milliseconds, for the tests
   }
@@ -358,7 +421,7 @@ class Page {
     else this.guide.replaceChildren(...this.tour());
     this.panel.replaceChildren(...[this.view()].flat(9).filter(Boolean));
     const told = ["attention", "steps"].includes(state.tab) && this.has_maps();
-    const cut = run?.cut ? ` Only the first ${MOST} tokens were read.` : "";
+    const cut = run?.cut ? ` Only the first ${LONGEST} tokens were read.` : "";
     this.say(message || (told ? draw.describe(run, this.picked()) : "") + cut);
     if (focus) root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
   }
@@ -368,13 +431,19 @@ class Page {
   picked() { // the state, limited to what the run has
     const {run, state} = this;
     const module = run.maps[state.module] ? state.module : Object.keys(run.maps)[0];
-    return {...state, module, at: Math.min(state.at, draw.sides(run, module)[1].length - 1)};
+    const head = state.tab === "steps" ? Math.max(state.head, 0) : state.head;
+    return {...state, module, head, at: Math.min(state.at, draw.sides(run, module)[1].length - 1)};
   }
   view() {
+    const parts = this.run?.texts?.length > 1 && this.part_picker();
+    return [parts, this.tab_view()];
+  }
+  tab_view() {
     const {run, small, state: {tab}} = this;
-    if (small) return run && this.attention();
+    const long = run?.long && el("p", {}, `The views show at most ${MOST} source tokens.`);
+    if (small) return run && (long || this.attention());
     if (["change", "bug"].includes(tab)) return this[tab]();
-    if (!run) return null;
+    if (!run || long) return long;
     if (!this.has_maps()) return el("p", {}, "All layers with attention are removed.");
     if (run.seen || ["attention", "maps"].includes(tab)) return this[tab]();
     const title = "Load the model (1.7 MB) to see these numbers"; // the stored run has none
@@ -389,9 +458,11 @@ class Page {
   }
   slider(label, key) {
     const value = this.state[key], [min, max, step] = LIMITS[key];
-    const oninput = event => this.set({[key]: +event.target.value});
-    const props = {type: "range", "data-key": key, min, max, step, value, oninput};
-    return el("label", {}, label, el("input", props), el("output", {}, String(value)));
+    const shown = el("output", {}, String(value));
+    const oninput = event => { shown.textContent = event.target.value; }; // while it is dragged
+    const onchange = event => this.set({[key]: +event.target.value});
+    const props = {type: "range", "data-key": key, min, max, step, value, oninput, onchange};
+    return el("label", {}, label, el("input", props), shown);
   }
   box(title, key, checked, change) {
     const onchange = event => change(event.target.checked);
@@ -405,6 +476,10 @@ class Page {
   }
   token_picker(label, pieces) {
     return this.option(label, "at", pieces.map((piece, i) => [i, `${i + 1}. ${word(piece)}`]));
+  }
+  part_picker() {
+    const titles = this.run.texts.map((text, i) => [i, `${i + 1}. ${text}`]);
+    return controls(this.option("Sentence", "part", titles));
   }
   module_picker() {
     return this.option("Where", "module",
@@ -490,13 +565,17 @@ class Page {
     ];
   }
 
+  with_sentence(edit) { // the whole text with the shown sentence changed
+    const {texts = [this.state.s], part = 0} = this.run ?? {};
+    return texts.map((text, n) => (n === part ? edit(text) : text)).join(" ");
+  }
   change() {
     const {state} = this, pieces = this.run?.src.slice(0, -1) ?? [], words = [];
     words_of(pieces).forEach((n, i) => { words[n] = (words[n] ?? "") + word(pieces[i]); });
     const part = (title, ...kids) =>
       el("fieldset", {}, el("legend", {}, title), el("div", {class: "options"}, kids));
     const swap = i => button(`${words[i]} ↔ ${words[i + 1]}`, `swap ${i}`,
-      () => this.set({s: swapped(state.s, i), masked: [], begin: []}));
+      () => this.set({s: this.with_sentence(text => swapped(text, i)), masked: [], begin: []}));
     const layer = name => `${name.slice(0, 7)} layer ${+name.at(-1) + 1}`;
     const heads = name => {
       const title = draw.module_title(name);
@@ -537,10 +616,12 @@ class Page {
       ];
     const link = el("p", {hidden: true},
       el("a", {href: "bug_museum.html"}, `“${bug}” in the bug museum`));
+    const told = el("p", {class: "answer", "aria-hidden": "true"}); // beside the buttons
     const answer = (title, {target}) => {
       const right = title === bug;
       target.classList.toggle("wrong", !right);
       this.say(right ? `Correct: ${title}.` : `${title}: this bug has another symptom.`);
+      told.textContent = this.status.textContent;
       if (right) link.hidden = false;
     };
     const causes = BUGS.map(({title}) => button(title, title, event => answer(title, event)));
@@ -548,8 +629,9 @@ class Page {
       el("p", {}, "Without the bug: ", el("b", {}, this.original ?? "")),
       begin,
       el("div", {class: "options"}, causes),
+      told,
       link,
-      this.has_maps() && this.attention(),
+      this.has_maps() && !this.run.long && this.attention(),
     ];
   }
 

@@ -1,5 +1,7 @@
 // The Transformer of "Attention Is All You Need" for one sentence at a time, without a library.
 // Names and order follow nbs/01_transformer. A matrix has rows and columns; there is no batch axis.
+import {check_model} from "./files.js";
+export {read_weights} from "./files.js";
 
 export const BOS = 0, EOS = 1, PAD = 2, UNK = 3;
 
@@ -249,7 +251,9 @@ export class EncoderDecoder { // §3
   forward(src, tgt, src_mask) { return this.decode(this.encode(src, src_mask), src_mask, tgt); }
 }
 
-export function make_model(weights, {N, h, d_model}) { // source, target and output share one matrix
+export function make_model(weights, config) { // source, target and output share one matrix
+  check_model(weights, config);
+  const {N, h, d_model} = config;
   const table = weights["generator.proj.weight"];
   const embed = name => new Embed(name, new Embeddings(table), new PositionalEncoding(d_model));
   return new EncoderDecoder({
@@ -257,21 +261,6 @@ export function make_model(weights, {N, h, d_model}) { // source, target and out
     decoder: new Stack(weights, "decoder", DecoderLayer, N, h),
     src_embed: embed("src_embed"), tgt_embed: embed("tgt_embed"),
     generator: new Generator(weights, "generator.proj")});
-}
-
-export function read_weights(buffer) { // a safetensors file of float16: JSON header, then the data
-  const size = Number(new DataView(buffer).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const half = Float32Array.from({length: 65536}, (_, bits) => { // value of each bit pattern
-    const exponent = (bits >> 10) & 31, fraction = bits & 1023;
-    const size = exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24;
-    return bits >> 15 ? -size : size;
-  });
-  return Object.fromEntries(Object.entries(header).map(([name, {shape, data_offsets}]) => {
-    const bits = new Uint16Array(buffer.slice(...data_offsets.map(at => 8 + size + at)));
-    const [rows, cols] = shape.length > 1 ? shape : [1, ...shape];
-    return [name, new Matrix(rows, cols).map((_, i) => half[bits[i]])];
-  }));
 }
 
 export class IncrementalDecoder { // computes only the new position; a prefix is {ids, caches}

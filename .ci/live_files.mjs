@@ -1,0 +1,162 @@
+// Damaged and foreign model files in nbs/live: node .ci/live_files.mjs
+// Each must raise one sentence that begins with the file's name; forms with equal numbers must be read.
+import fs from "node:fs";
+globalThis.matchMedia ??= () => ({matches: false});
+globalThis.navigator ??= {};
+globalThis.document ??= {querySelectorAll: () => []};
+const ROOT = new URL("../", import.meta.url), LIVE = new URL("nbs/live/", ROOT).href;
+const T = await import(LIVE + "transformer.js");
+const {open_model, read_state, translate} = await import(LIVE + "live.js");
+const {SubwordTokenizer} = await import(LIVE + "tokenizer.js");
+const file = name => fs.readFileSync(new URL(`annotated_transformer/pocket_model/${name}`, ROOT));
+const json = name => JSON.parse(file(name));
+const bytes = new Uint8Array(file("model.safetensors")).buffer;
+const [merges, config, manifest] = ["tokenizer.json", "config.json", "MANIFEST.json"].map(json);
+let tried = 0, failed = 0;
+const report = text => { failed++; console.log(text); };
+
+// ---- a safetensors file: header and data, taken apart and put together
+const size = Number(new DataView(bytes).getBigUint64(0, true));
+const header = JSON.parse(new TextDecoder().decode(bytes.slice(8, 8 + size)));
+const data = bytes.slice(8 + size);
+function pack(head, body = data) {
+  const text = new TextEncoder().encode(typeof head === "string" ? head : JSON.stringify(head));
+  const out = new Uint8Array(8 + text.length + body.byteLength);
+  new DataView(out.buffer).setBigUint64(0, BigInt(text.length), true);
+  out.set(text, 8);
+  out.set(new Uint8Array(body), 8 + text.length);
+  return out.buffer;
+}
+const copy = value => structuredClone(value);
+const edited = (change, value = header) => { const one = copy(value); return change(one) ?? one; };
+const NAME = "encoder.layers.0.self_attn.W_q.weight", LAST = Object.keys(header).at(-1);
+const set = (key, value) => edited(h => { h[NAME][key] = value; });
+const raw = (change) => { const one = new Uint8Array(data.slice(0)); change(one); return one.buffer; };
+
+// the same numbers in another type
+const plain = T.read_weights(bytes);
+function converted(dtype, width, write) {
+  const head = {}, parts = [];
+  let at = 0;
+  for (const [name, {shape}] of Object.entries(header)) {
+    const part = write(plain[name].data);
+    head[name] = {dtype, shape, data_offsets: [at, at += part.byteLength]};
+    parts.push(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
+  }
+  const body = new Uint8Array(at);
+  let place = 0;
+  for (const part of parts) { body.set(part, place); place += part.length; }
+  return pack(head, body.buffer);
+}
+const as_float = converted("F32", 4, x => Float32Array.from(x));
+const as_bfloat = converted("BF16", 2, x =>
+  Uint16Array.from(new Uint32Array(Float32Array.from(x).buffer), bits => bits >> 16));
+
+const model = changes => ({...config, model: {...config.model, ...changes}});
+const without = (value, key) => { const {[key]: _, ...rest} = value; return rest; };
+const tok = change => ({...merges, data: edited(change, merges.data)});
+const W = "model.safetensors", C = "config.json", K = "tokenizer.json";
+
+const CASES = []; // [file, what, arguments of open_model]
+const weights = (what, buffer) => CASES.push([W, what, [buffer, merges, config]]);
+const settings = (what, value) => CASES.push([C, what, [bytes, merges, value]]);
+const tokens = (what, value) => CASES.push([K, what, [bytes, value, config]]);
+
+for (const n of [0, 1, 7, 8, 9, 100, 8 + size - 1, 8 + size, 8 + size + 1, bytes.byteLength - 1,
+  bytes.byteLength - 1000, Math.floor(bytes.byteLength / 2)])
+  weights(`cut at ${n}`, bytes.slice(0, n));
+for (const n of [1, 2, 1000]) weights(`${n} bytes more`, pack(header, new Uint8Array([
+  ...new Uint8Array(data), ...new Uint8Array(n)]).buffer));
+for (const value of [null, 5, "text", undefined, [], {}]) weights(`not bytes: ${value}`, value);
+for (const text of ["", "x", "[]", "5", "null", '"a"', "{}", '{"a":', "{\"a\": 1}", "\ufeff{}", "<html>"])
+  weights(`header ${text}`, pack(text));
+for (const dtype of ["F64", "I8", "U8", "I32", "I64", "BOOL", "F6_E2M3", "F8_E4M3", "f16", "F32", "BF8",
+  "", null, 5, [], {}]) weights(`dtype ${JSON.stringify(dtype)}`, pack(set("dtype", dtype)));
+for (const shape of [[], [128], [128, 127], [64, 256], [128, 128, 1], [0, 128], [-128, -128], [128.5, 128],
+  ["128", "128"], null, 5, "128", {}, [1e308, 1e308], [2 ** 53, 2]])
+  weights(`shape ${JSON.stringify(shape)}`, pack(set("shape", shape)));
+const [a, b] = header[NAME].data_offsets;
+for (const place of [[a, b - 2], [a + 2, b], [a - 2, b], [b, a], [a, b, b], [a], [], null, "0", [a + .5, b],
+  [-2, b], [a, 1e15], [String(a), String(b)], [0, b - a], [a + 2, b + 2]])
+  weights(`data_offsets ${JSON.stringify(place)}`, pack(set("data_offsets", place)));
+for (const key of ["dtype", "shape", "data_offsets"])
+  weights(`no ${key}`, pack(edited(h => { delete h[NAME][key]; })));
+for (const value of [null, 5, "a", [], {}])
+  weights(`tensor ${JSON.stringify(value)}`, pack(edited(h => { h[NAME] = value; })));
+for (const value of [null, 5, "a", []])
+  weights(`__metadata__ ${JSON.stringify(value)}`, pack({...header, __metadata__: value}));
+weights("all tensors named F32", pack(edited(h => { for (const t of Object.values(h)) t.dtype = "F32"; })));
+weights("a tensor without a name", pack(edited(h => { delete h[LAST]; })));
+weights("another name", pack(edited(h => { h["x." + LAST] = h[LAST]; delete h[LAST]; })));
+weights("two tensors share bytes", pack(edited(h => { h.extra = h[LAST]; })));
+weights("two names exchanged", pack(edited(h => {
+  [h["generator.proj.weight"], h[NAME]] = [h[NAME], h["generator.proj.weight"]];
+})));
+for (const [what, bits] of [["NaN", 0x7e00], ["infinity", 0x7c00], ["-infinity", 0xfc00]])
+  weights(what, pack(header, raw(one => { new DataView(one.buffer).setUint16(a, bits, true); })));
+CASES.push([W, "one changed byte", [pack(header, raw(one => { one[a] ^= 1; })), merges, config, manifest]]);
+
+for (const [name, ...values] of [["norm_first", false, null, 1, "true"],
+  ["positions", "learned", "rotary", "alibi", "", null, 5, "sinusoidal-concat"],
+  ["tie", "none", "decoder", null, "All"], ["bias", false, null, 0],
+  ["h", 8, 1, 2, 0, -4, 4.5, "4", null, 3], ["N", 1, 3, 0, -1, "2", null, 1e9],
+  ["d_model", 64, 256, 0, 127, "128", null, 128.5], ["d_ff", 128, 512, 0, null, "256"],
+  ["N_decoder", 1, 3, 0, "2"], ["d_k", 16, 64, 0, "32"], ["d_v", 16, 64, 0],
+  ["dropout", 2, -1, "0.1", true], ["attention_dropout", 5, "a"], ["unknown", 1, null]])
+  for (const value of values) settings(`${name}=${JSON.stringify(value)}`, model({[name]: value}));
+for (const name of ["N", "h", "d_model", "d_ff", "tie"])
+  settings(`no ${name}`, {...config, model: without(config.model, name)});
+for (const value of [null, 5, [], "a", {}]) settings(`model ${JSON.stringify(value)}`, {...config, model: value});
+for (const value of [null, 5, [], "a", {}]) settings(`file ${JSON.stringify(value)}`, value);
+settings("joint", {...config, joint: false});
+settings("pair", {...config, about: {...config.about, pair: "en-de"}});
+settings("no about", without(config, "about"));
+
+for (const value of [null, 5, [], "a", {}, {data: null}, {data: {}}, {data: []}, {kind: "word", data: merges.data}])
+  tokens(`file ${JSON.stringify(value)?.slice(0, 40)}`, value);
+for (const value of [null, 5, "ab", {}, [[]], [["a"]], [["a", "b", "c"]], [["a", 5]], [[null, "a"]], ["ab"],
+  [["", "a"]], [["zz", "a"]], [["😀", "a"]], [["a", "b"], ["ab", "zz"]], [5], [{}]])
+  tokens(`merges ${JSON.stringify(value)}`, tok(d => { d.merges = value; }));
+tokens("one merge fewer", tok(d => { d.merges.pop(); }));
+tokens("one merge more", tok(d => { d.merges.push(["z", "q"]); }));
+tokens("two merges exchanged", tok(d => { [d.merges[0], d.merges[1]] = [d.merges[1], d.merges[0]]; }));
+tokens("first merge last", tok(d => { d.merges.push(d.merges.shift()); }));
+
+for (const [name, what, args] of CASES) {
+  tried++;
+  try { await open_model(...args); }
+  catch ({message}) {
+    const named = message.startsWith(name + ": ") || message.includes(` ${name} `);
+    const good = named && /^[\w.]+: /.test(message) && message.endsWith(".") && message.length < 250;
+    if (!good) report(`${name}, ${what}: “${message}”`);
+    continue;
+  }
+  report(`${name}, ${what}: accepted`);
+}
+
+// ---- the same functions one by one, as other pages may call them
+for (const change of [{norm_first: false}, {positions: "learned"}, {h: 8}, {tie: "none"}, {d_model: 64}]) {
+  tried++;
+  try { T.make_model(plain, {...config.model, ...change}); report(`make_model ${JSON.stringify(change)}`); }
+  catch ({message}) { if (!message.startsWith(C) && !message.startsWith(W)) report(message); }
+}
+
+// ---- forms with equal numbers
+const GOOD = [["__metadata__", pack({__metadata__: {format: "pt"}, ...header})],
+  ["empty __metadata__", pack({...header, __metadata__: {}})],
+  ["spaces after the header", pack(JSON.stringify(header) + "   ")],
+  ["names in another order", pack(Object.fromEntries(Object.entries(header).reverse()))],
+  ["F32", as_float], ["a Node buffer", Buffer.from(bytes)], ["bytes", new Uint8Array(bytes)]];
+for (const [what, buffer] of [...GOOD, ["BF16", as_bfloat]]) {
+  tried++;
+  const core = await open_model(buffer, merges, config);
+  const equal = Object.keys(plain).every(name => Object.keys(core.weights).length === Object.keys(plain).length
+    && plain[name].data.every((x, i) => (what === "BF16"
+      ? Math.abs(core.weights[name].data[i] - x) <= Math.abs(x) / 128 : core.weights[name].data[i] === x)));
+  const {text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();
+  if (!equal || text !== "The dog is sleeping.") report(`${what} is read wrong: ${text}`);
+}
+tried++;
+if (new SubwordTokenizer({data: {merges: []}}).ids.size !== 260) report("a tokenizer of bytes");
+console.log(`${tried - failed} of ${tried} cases`);
+process.exit(failed ? 1 : 0);
