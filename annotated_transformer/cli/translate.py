@@ -12,6 +12,7 @@ from typing import Annotated
 
 from ..checks import check_number
 from ..data.corpora import load_corpus
+from ..data.normalize import bounded_lines
 from ..data.words import SPECIALS
 from .base import check_ranking, load_models, one_line, run_command
 
@@ -19,7 +20,7 @@ from .base import check_ranking, load_models, one_line, run_command
 def _input_lines(stream=None):
     "Decode the lines of a binary stream or of standard input; invalid bytes become U+FFFD."
     if stream is None: stream = sys.stdin.buffer
-    for n, line in enumerate(stream):
+    for n, line in enumerate(bounded_lines(stream)):
         encoding = "utf-8-sig" if n == 0 else "utf-8" # a file may begin with a byte order mark
         yield line.decode(encoding, "replace").rstrip("\r\n")
 

@@ -16,6 +16,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from annotated_transformer.checks import (
+    check_choice,
+    check_known,
+    check_number,
+    check_options,
+    short_repr,
+)
 from annotated_transformer.inference.models import (
     check_end,
     check_source,
@@ -24,7 +31,6 @@ from annotated_transformer.inference.models import (
     top_n,
 )
 
-from ..checks import check_choice, check_known, check_number
 from ..data.batching import pad_rows
 from ..data.words import BOS, EOS, ngrams
 from ..engine.program import IncrementalDecoder, fast_mode
@@ -45,7 +51,7 @@ class SearchOptions:
     "Options of beam search."
     beam_size:int = 4               # Hypotheses per sentence; 1: greedy search
     length_penalty:float = 0.6      # Exponent α of the length penalty
-    n_best:int = 1                  # Hypotheses returned per sentence
+    n_best:int = 1                  # Hypotheses returned per sentence, if so many end
     min_len:int = 0                 # Minimum length, start and end symbol included
     no_repeat_ngram_size:int = 0    # N-grams of this size occur at most once; 0: no constraint
     coverage_penalty:float = 0.0    # Weight β of the coverage penalty (§7 of Wu et al. 2016)
@@ -57,8 +63,8 @@ class SearchOptions:
         check_number("no_repeat_ngram_size", self.no_repeat_ngram_size, 0, 10**9, whole=True)
         check_number("length_penalty", self.length_penalty, 0, 10)
         check_number("coverage_penalty", self.coverage_penalty, 0, 10)
-        if self.n_best > self.beam_size:
-            raise ValueError(f"n_best={self.n_best} is larger than beam_size={self.beam_size}.")
+        if self.n_best > 1 and self.beam_size == 1:
+            raise ValueError(f"n_best={self.n_best} needs a beam_size of 2 or more.")
 
     @property
     def constrained(self)->bool: # True if some tokens may be forbidden
@@ -199,22 +205,41 @@ def beam_search(
     on_step:Callable|None=None, # Called with rows, ids, cum_logp, score and kept of each step
 )->list[list[Hypothesis]]: # For each sentence its best hypotheses, best first
     "Beam search with length and coverage penalty (§6.1)."
+    check_options(options, SearchOptions)
+    if on_step is not None and not callable(on_step):
+        raise TypeError(f"on_step={short_repr(on_step)} is not a function.")
     src, mask = check_source(src, src_mask, start_symbol=start_symbol, end_symbol=end_symbol)
     check_number("end_symbol", end_symbol, whole=True)
     limit = check_limits(max_len, src)
-    state = _BeamState(src, limit, start_symbol, options.coverage_penalty)
-    finished = _FinishedHypotheses(len(src), options.n_best, src.device)
     with decoding_models(model) as models:
-        rows = state.rows
-        with fast_mode(models):
-            decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
-            while len(state.rows):
-                beam_step(decoder, state, finished, end_symbol, options, on_step)
-        beams = finished.hypotheses()
+        rows = len(src) if on_step else _rows_at_once(models, options.beam_size)
+        beams = []
+        for first in range(0, len(src), max(rows, 1)):
+            some = slice(first, first + rows)
+            part = src[some], None if mask is None else mask[some], limit[some]
+            beams += _search_rows(models, *part, start_symbol, end_symbol, options, on_step)
         best = [hypotheses[0].ids[:-1] if hypotheses else [] for hypotheses in beams]
         tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol)
         replay_recorded(models, src, mask, tgt.to(src.device))
     return beams
+
+_MAX_LOGITS = 2**26 # Numbers of one step
+
+def _rows_at_once(models, beam_size):
+    "Number of sentences whose logits of one step are at most `_MAX_LOGITS` numbers."
+    sizes = [len(p) for model in models for p in model.generator.parameters()]
+    return max(_MAX_LOGITS // (beam_size * max(sizes, default=1)), 1)
+
+def _search_rows(models, src, mask, limit, start_symbol, end_symbol, options, on_step):
+    "The hypotheses of some sentences."
+    state = _BeamState(src, limit, start_symbol, options.coverage_penalty)
+    finished = _FinishedHypotheses(len(src), options.n_best, src.device)
+    rows = state.rows
+    with fast_mode(models):
+        decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
+        while len(state.rows):
+            beam_step(decoder, state, finished, end_symbol, options, on_step)
+    return finished.hypotheses()
 
 # %% ../../nbs/44_beam.ipynb #8f964073
 def beam_step(decoder, state, finished, end_symbol, options, on_step):
@@ -331,7 +356,8 @@ def search_options(options, mbr):
     search = SearchOptions(**settings)
     check_choice("mbr", mbr, (True, False))
     if mbr and search.beam_size == 1: raise ValueError("mbr=True needs a beam_size of 2 or more.")
-    if mbr or search.n_best > 1: search = replace(search, n_best=search.beam_size)
+    if mbr or search.n_best > 1:
+        search = replace(search, n_best=max(search.n_best, search.beam_size))
     return n_best, search
 
 # %% ../../nbs/44_beam.ipynb #cd118453

@@ -22,9 +22,9 @@ from annotated_transformer.inference.models import (
     replay_recorded,
 )
 
-from ..checks import check_ids, check_number, short_repr
+from ..checks import check_ids, check_number, check_options, short_repr
 from ..data.words import BOS, EOS, PAD
-from ..engine.cache import combine_logits
+from ..engine.cache import combine_logits, output_logits
 from ..engine.program import IncrementalDecoder, fast_mode
 from ..transformer import target_mask
 
@@ -73,10 +73,11 @@ def generate(
     begin:Tensor|None=None, # Tokens that follow the start symbol `(B, P)`
 )->Tensor:                 # Ids `(B, <= max_len)`
     "Append one token at a time; rows that have ended leave the batch."
-    check_number("max_len", max_len, low=1, whole=True)
-    start_symbol, end_symbol, pad = symbols
+    start_symbol, end_symbol, pad = _check_symbols(symbols)
+    if not callable(choose): raise TypeError(f"choose={short_repr(choose)} is not a function.")
     src, mask = check_source(
         src, src_mask, start_symbol=start_symbol, end_symbol=end_symbol, pad=pad)
+    check_number("max_len", max_len, low=1, whole=True)
     out = src.new_full((len(src), 1), start_symbol)
     active = torch.arange(len(src), device=src.device) # rows that have not ended
     if begin is not None: out = torch.cat([out, check_ids("begin", begin)], 1)
@@ -98,6 +99,13 @@ def generate(
         out = out.clone() # a tensor that autograd accepts
         replay_recorded(models, src, mask, out[:, :-1])
     return out
+
+def _check_symbols(symbols):
+    "Raise unless `symbols` holds three ids; `check_source` checks each."
+    if not isinstance(symbols, (tuple, list)) or len(symbols) != 3:
+        raise TypeError(f"symbols={short_repr(symbols)} is not (start, end, padding): "
+                        "give the three ids as one tuple.")
+    return symbols
 
 # %% ../../nbs/43_decoding.ipynb #f9e678dd
 @dataclass(frozen=True)
@@ -138,6 +146,8 @@ def sample_decode(
     begin:Tensor|None=None,   # Tokens that follow the start symbol `(B, P)`; None: none
 )->Tensor:                    # Ids `(B, <= max_len)`
     "Sample every token from its probability."
+    _check_symbols(symbols)
+    check_options(options, SamplingOptions)
     seeds = _check_seeds(seed, len(check_ids("src", src)))
     generators = [torch.Generator().manual_seed(s) for s in seeds]
     def choose(logits, rows):
@@ -189,7 +199,7 @@ def score_targets(
 
 def _score_labels(models, hidden, labels):
     "Log-probability of each label `(N,)`, and whether it has the highest logit."
-    logits = combine_logits([m.generator.logits(h).float() for m, h in zip(models, hidden)])
+    logits = combine_logits([output_logits(m.generator, h).float() for m, h in zip(models, hidden)])
     if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < logits.size(-1):
         raise ValueError(f"tgt holds ids from {labels.min()} to {labels.max()}, "
                          f"the vocabulary ends at {logits.size(-1) - 1}.")
