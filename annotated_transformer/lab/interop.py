@@ -299,6 +299,8 @@ def _permute_channels(model, order):
 def _halves(d_model): return torch.tensor([*range(0, d_model, 2), *range(1, d_model, 2)])
 
 # %% ../../nbs/89_interop.ipynb #17ac5be8
+def _marian_stacks(theirs): return theirs.model.encoder, theirs.model.decoder
+
 def _marian_config(c, max_len, vocabularies):
     "Marian's configuration of the same model."
     from transformers import MarianConfig
@@ -331,14 +333,18 @@ def to_marian(
     weights = _their_weights(_permute_channels(model, _halves(c.d_model)), MARIAN)
     if "lm_head.bias" in weights: weights["final_logits_bias"] = weights.pop("lm_head.bias")[None]
     theirs.load_state_dict(theirs.state_dict() | weights)
+    table = core.sinusoids(max_len, c.d_model, torch.float64)
+    ours = model.src_embed[1].pe[0, :max_len]
+    table[:len(ours)] = ours
+    for stack in _marian_stacks(theirs): # their own tables are rounded to float32
+        stack.embed_positions.weight.data.copy_(table[:, _halves(c.d_model)])
     _copy_eps(model, theirs, MARIAN)
     return theirs
 
 # %% ../../nbs/89_interop.ipynb #6fd02c93
 def _marian_order(theirs):
     "Order of the channels, from the position tables: halves, or ours."
-    stacks = theirs.model.encoder, theirs.model.decoder
-    tables = [stack.embed_positions.weight for stack in stacks]
+    tables = [stack.embed_positions.weight for stack in _marian_stacks(theirs)]
     usual = core.sinusoids(*tables[0].shape).to(tables[0])
     for order in (_halves(usual.size(1)), torch.arange(usual.size(1))):
         wanted = usual[:, order.to(usual.device)]
@@ -369,7 +375,10 @@ def from_marian(
     ours = _permute_channels(_like(ours, theirs), order)
     _load(ours, state | {"lm_head.bias": state["final_logits_bias"][0]}, MARIAN)
     _copy_eps(ours, theirs, MARIAN, back=True)
-    return _permute_channels(ours, order.argsort())
+    ours = _permute_channels(ours, order.argsort())
+    for embed, stack in zip((ours.src_embed, ours.tgt_embed), _marian_stacks(theirs)):
+        embed[1].pe = stack.embed_positions.weight.detach()[None, :, order.argsort()]
+    return ours
 
 # %% ../../nbs/89_interop.ipynb #e170432c
 HARVARD = {f"linears.{n}": f"W_{x}" for n, x in enumerate("qkvo")} | dict(a_2="weight", b_2="bias")
