@@ -42,6 +42,8 @@ class Objective(nn.Module):
     def forward(self, *data): return self.loss(self.model, *data)
 
 # %% ../../nbs/62_extrapolation.ipynb #fa47d0d1
+@torch.inference_mode(False)
+@torch.enable_grad()
 def train_stack(
     models:Sequence[nn.Module],  # Models of one shape, trained in place
     loss:Callable,               # Function of a model and its tensors -> mean loss
@@ -71,6 +73,7 @@ def train_stack(
         optimizer.zero_grad(set_to_none=True)
         loss_of_each.sum().backward()
         optimizer.step()
+        torch.clear_autocast_cache() # copies of the old weights
         schedule.step()
         losses.append(loss_of_each.detach())
     if len(losses) < updates:

@@ -35,6 +35,8 @@ from annotated_transformer.transformer import (
 
 from ..build import position_scheme
 from ..layers import swap
+from ..train.hardware import gradients_on
+from ..train.optimizers import check_trained
 
 # %% ../../nbs/60_shapes.ipynb #9fd64b1a
 _all_ = ["position_scheme", "swap"]
@@ -251,13 +253,16 @@ def train_characters(
     ids = data.train.to(device)
     if optimizer is None:
         optimizer = torch.optim.AdamW(model.parameters(), lr, (.9, .98), weight_decay=.01)
+    check_trained(model, optimizer)
     schedule, losses = warmup_decay(optimizer, updates), []
     model.train()
     for _ in range(updates):
-        loss = next_token_loss(model, random_rows(ids, rng, length, rows))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        with gradients_on():
+            loss = next_token_loss(model, random_rows(ids, rng, length, rows))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
         optimizer.step()
+        torch.clear_autocast_cache() # copies of the old weights
         schedule.step()
         losses.append(loss.detach())
     model.eval()

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCHEDULES', 'OPTIMIZERS', 'constant', 'inverse_sqrt', 'cosine', 'make_schedule', 'adam', 'scheduler', 'noam',
-           'parameter_kinds', 'adamw', 'MuonAdamW', 'muon', 'make_optimizer', 'NoamOpt', 'get_std_opt']
+           'parameter_kinds', 'adamw', 'MuonAdamW', 'muon', 'make_optimizer', 'check_trained', 'NoamOpt', 'get_std_opt']
 
 # %% ../../nbs/33_optimizers.ipynb #5e337345
 import math
@@ -214,6 +214,23 @@ def make_optimizer(
         raise ValueError(f"weight_decay={weight_decay} is not for 'adam': "
                          "choose 'adamw', or weight_decay=0.")
     return adam(model)
+
+# %% ../../nbs/33_optimizers.ipynb #33a00002
+def check_trained(
+    model:nn.Module, # Model to train
+    optimizer,       # Its optimizer; one without `param_groups` is not checked
+)->None:
+    "Raise if an update could change no parameter of the model."
+    params = list(model.parameters())
+    trained = {id(p) for p in params if p.requires_grad}
+    if any(p.is_inference() for p in params):
+        raise ValueError("model was made inside torch.inference_mode(): make it outside.")
+    if params and not trained:
+        raise ValueError("model has no parameter with requires_grad=True: all are frozen.")
+    groups = vars(optimizer).get("param_groups", [dict(params=params)])
+    if params and trained.isdisjoint(id(p) for group in groups for p in group["params"]):
+        raise ValueError("optimizer holds no parameter of the model that is trained: "
+                         "make it from this model.")
 
 # %% ../../nbs/33_optimizers.ipynb #1315d810
 class NoamOpt:

@@ -30,9 +30,16 @@ from annotated_transformer.train.distributed import (
 from annotated_transformer.train.hardware import (
     autocast,
     best_device,
+    gradients_on,
     memory_error,
     move_model,
     tuned_memory,
+)
+from annotated_transformer.train.optimizers import (
+    check_trained,
+    make_optimizer,
+    make_schedule,
+    scheduler,
 )
 
 from ..checks import check_known, check_model, check_number, short_repr
@@ -40,10 +47,9 @@ from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.losses import CrossEntropyCompute, RDropLoss
-from ..signals import Stopped, stop_signals
+from ..signals import Stopped, phase, stop_signals
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
-from .optimizers import make_optimizer, make_schedule, scheduler
 from .run import Run, RunOptions, run_folder, start_run
 
 # %% ../../nbs/37_training.ipynb #44aec396
@@ -78,6 +84,7 @@ class BatchLoop:
         if self.state is None: self.state = TrainState()
         self.optimizer = self.worker.optimizer
         self.training = self.optimizer is not None
+        if self.training: check_trained(self.worker.called, self.optimizer)
 
     def run(self,
         data_iter:Iterable[Batch], # Batches of this process
@@ -112,7 +119,8 @@ class BatchLoop:
         rest = "the weights are unchanged"
         if self.training: rest = f"the weights are those of update {self.state.step}"
         memory = memory_error(f"batch {number} (counted from 0; {size})", rest)
-        with memory, torch.set_grad_enabled(self.training), self.worker.sync(last):
+        gradients = gradients_on() if self.training else torch.no_grad()
+        with memory, gradients, self.worker.sync(last):
             out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
             total, node = self.loss_compute(out, batch.tgt_y, norm)
             loss = float(total)
@@ -120,6 +128,9 @@ class BatchLoop:
                 raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: "
                                          f"lower the learning rate (lr_factor); {rest}.")
             if self.training:
+                if not node.requires_grad:
+                    raise RuntimeError(f"the loss of batch {number} has no gradient: the loss "
+                                       "function detaches it.")
                 with torch.autocast(node.device.type, enabled=False):
                     # the factor undoes the mean over the processes
                     node.backward(torch.full_like(node, self.worker.context.size))
@@ -203,8 +214,8 @@ def _epoch_batches(run, train, epoch):
     return _move_batches(batches, run.worker.device)
 
 # %% ../../nbs/37_training.ipynb #37a00003
-def _make_updates(run, train, scheduler, bar, signals):
-    "Make the updates that are left of an epoch."
+def _make_updates(run, train, scheduler, bar, signals, current):
+    "Make the updates that are left of an epoch; bar and phase count target tokens."
     epoch = len(run.history) + 1
     each = run.context.batches_per_process(run.config.accum_iter)
     first = run.progress.updates * each
@@ -219,6 +230,7 @@ def _make_updates(run, train, scheduler, bar, signals):
         _after_update(run, signals)
         _seed_update(run)
         bar.update(tokens)
+        current.step(tokens)
         nats = f"{loss / max(tokens, 1):.3f}"
         lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
         bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
@@ -244,16 +256,19 @@ def _train_epoch(
     progress = run.progress
     epoch = len(run.history) + 1
     began = perf_counter() - progress.seconds
+    reported = phase(f"epoch {epoch}", train.ntokens, "target tokens", on=bar.disable)
     try:
-        with autocast(run.worker.device, run.config.precision):
-            _make_updates(run, train, scheduler, bar, signals)
+        with autocast(run.worker.device, run.config.precision), reported as current:
+            current.step(progress.tokens)
+            _make_updates(run, train, scheduler, bar, signals, current)
     except FloatingPointError as e:
         raise FloatingPointError(f"epoch {epoch}: {e}") from None
     trained = perf_counter() - began # of the whole epoch, also where it was resumed
     lr = run.worker.optimizer.param_groups[0]["lr"]
     train_loss = progress.loss / max(progress.tokens, 1)
     row = dict(epoch=epoch, step=run.state.step, lr=lr, train_loss=train_loss)
-    if valid: row |= _validate(run, valid)
+    if valid:
+        with phase(f"validation after epoch {epoch}", on=bar.disable): row |= _validate(run, valid)
     trained, spent = run.context.broadcast(trained, run.seconds + perf_counter() - began)
     row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     return row
@@ -329,6 +344,7 @@ def _prepare(model, train, valid, config, options:RunOptions)->Run:
     copied = shared_copy(model)
     copied = accelerate(copied) if options.engine == "fast" else plain(copied)
     optimizer = make_optimizer(config.optimizer, copied, config.weight_decay)
+    check_trained(copied, optimizer)
     worker = Worker(copied, optimizer, context, device)
     return Run(worker, config, options, train, valid)
 
@@ -356,14 +372,16 @@ def fit(
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train a model; on Ctrl-C, SIGTERM or SIGHUP finish the update, save it and raise `Stopped`."
     settings = RunOptions(**check_known(options, RunOptions))
-    run = _prepare(model, train, valid, config, settings)
-    device = run.worker.device
-    folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
-    with tuned_memory(device), folder, _own_generator(device):
-        start_run(run)
-        schedule = lr_schedule(model, train, config)
-        _make_epochs(run, train, valid, scheduler(run.worker.optimizer, schedule, run.state.step))
-    if not run.recent: run.remember() # no update was due to be remembered
-    average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent)
-    move_model(model, device).eval()
+    with gradients_on():
+        run = _prepare(model, train, valid, config, settings)
+        device = run.worker.device
+        folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
+        with tuned_memory(device), folder, _own_generator(device):
+            with phase("loading the checkpoint", on=settings.resume): start_run(run)
+            schedule = scheduler(run.worker.optimizer, lr_schedule(model, train, config),
+                                 run.state.step)
+            _make_epochs(run, train, valid, schedule)
+        if not run.recent: run.remember() # no update was due to be remembered
+        average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent)
+        move_model(model, device).eval()
     return run.history
