@@ -12,6 +12,7 @@ import linecache
 import re
 from ast import literal_eval
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from functools import wraps
 
 from annotated_transformer.checks import (
     check_choice,
@@ -80,6 +81,23 @@ def preset(
     return replace(PRESETS[name], **check_known(changes, TransformerConfig))
 
 # %% ../nbs/02_config.ipynb #cacfd8f9
+# Fields in files of version 0.2 that are options of a run today, see `RunOptions`
+MOVED_FIELDS = "max_seconds", "save_every", "keep_last", "keep_best"
+
+def _reject_moved(cls):
+    "Name the place of an option of a run that is given as a setting."
+    init = cls.__init__
+    @wraps(init)
+    def checked_init(self, *args, **settings):
+        for name in MOVED_FIELDS:
+            if name in settings:
+                raise TypeError(f"{name}={short_repr(settings[name])} is an option of a run: "
+                                f"give it to fit({name}=...).")
+        init(self, *args, **settings)
+    cls.__init__ = checked_init
+    return cls
+
+@_reject_moved
 @dataclass(frozen=True)
 class TrainingConfig:
     "Hyper-parameters of a training run (§5.1-§5.4)."
@@ -192,9 +210,6 @@ def to_strict_json(
     return text
 
 # %% ../nbs/02_config.ipynb #5f9189a8
-# Fields in files of version 0.2 that are options of a run today, see `RunOptions`
-MOVED_FIELDS = "max_seconds", "save_every", "keep_last", "keep_best"
-
 def _reject_constant(word): raise ValueError(f"{word} is not JSON")
 
 def _unique(pairs):

@@ -268,7 +268,8 @@ class RunFolder:
     def check_space(self, weights:int, checkpoint:int): # Bytes
         "Raise if the disk cannot hold the files of this run."
         # one more checkpoint is saved while the old ones still exist
-        count = self.keep + self.options.keep_best + 1 + bool(self.options.save_every)
+        kept = min(self.keep + self.options.keep_best, self.config.epochs)
+        count = kept + 1 + bool(self.options.save_every)
         inside = self.config.average_checkpoints + 1 if self.config.average_every else 0
         needed = checkpoint * max(1, count - len(self.epochs))
         needed += weights * max(0, inside - len(self.updates))
