@@ -28,11 +28,18 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, get_args, get_origin
 
+from annotated_transformer.signals import (
+    STOP_SIGNALS,
+    USUAL_HANDLERS,
+    StopHandler,
+    Stopped,
+    report_phases,
+)
+
 from ..checks import short_repr
 from ..data.corpora import CORPORA, load_corpus
 from ..files import save_error
 from ..inference.translator import Translator
-from ..signals import STOP_SIGNALS, USUAL_HANDLERS, StopHandler, Stopped
 from ..train.distributed import int_of
 
 # %% ../../nbs/71_cli_base.ipynb #5b9c199f
@@ -228,7 +235,7 @@ def run_command(
     options = {}
     def message(): return interrupted(options) if callable(interrupted) else interrupted
     open_streams()
-    with reported_errors(message):
+    with reported_errors(message), report_phases():
         options |= parse_options(function, args)
         function(**options)
 

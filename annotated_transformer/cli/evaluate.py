@@ -20,12 +20,14 @@ from annotated_transformer.cli.base import (
     user_path,
 )
 
-from ..data.corpora import pairs_digest
+from ..data.corpora import load_corpus, pairs_digest
 from ..data.pairs import languages
+from ..data.shards import PairSet
 from ..files import write_json
 from ..inference.evaluation import choose_tokenizer
 from ..inference.metrics import compare_reports, evaluate_translator, text_table
 from ..inference.translator import language_pair
+from ..signals import phase
 
 # %% ../../nbs/74_cli_evaluate.ipynb #2fe16f33
 def _write_record(path, record):
@@ -37,6 +39,36 @@ def _write_record(path, record):
     comparison = record["comparison"] and asdict(record["comparison"])
     path = check_record(path, "at-evaluate")
     write_json(path, record | dict(figures=figures, comparison=comparison))
+
+# %% ../../nbs/74_cli_evaluate.ipynb #74a00001
+def _count_trained(systems, pairs, unseen):
+    "Which pairs were in the training data of one of the models; None where it is not known."
+    known = [model.trained_on(pairs) for system in systems for model in _with_pairs(system)]
+    if not any(rows is not None for rows in known):
+        if unseen:
+            raise ValueError("--unseen needs the hashes of the training pairs, which the model "
+                             "was saved without.")
+        return None
+    trained = [any(rows) for rows in zip(*(rows for rows in known if rows is not None))]
+    if unseen and all(trained):
+        raise ValueError(f"all {len(pairs):,} pairs were in the training data: --unseen leaves "
+                         "none.")
+    return trained
+
+def _with_pairs(models):
+    "The models; those of the pocket corpus, which is computed, get the hashes of its pairs."
+    for model in models:
+        about = model.about
+        if model.training_pairs is None and about.get("corpus") == "pocket":
+            train = load_corpus("pocket", "train", about.get("pair", "de-en"))
+            if pairs_digest(train) == about.get("data"): model.training_pairs = PairSet.of(train)
+    return models
+
+def _trained_note(trained, unseen):
+    "Say how many of the scored pairs were trained on."
+    count = f"{sum(trained):,} of {len(trained):,}"
+    if unseen: return f"{count} pairs were in the training data and are left out"
+    return f"{count} scored pairs were in the training data: --unseen scores the others"
 
 # %% ../../nbs/74_cli_evaluate.ipynb #b6484f46
 def evaluate(
@@ -55,6 +87,7 @@ def evaluate(
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
     mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
     engine:Annotated[str, "Implementation: fast or plain"]="fast",
+    unseen:Annotated[bool, "Only pairs that were not in the training data"]=False,
     json:Annotated[str, "JSON file for the results (default: none)"]=None,
 ):
     "Score a model on a corpus, alone or against a baseline."
@@ -64,19 +97,25 @@ def evaluate(
     names = [model] if baseline is None else [model, baseline]
     systems = [load_models(name, device, engine) for name in names]
     pair = pair or language_pair([model for system in systems for model in system])
-    split, pairs = scored_pairs(user_path("data", data), split, pair)
+    with phase(f"reading {data}"):
+        split, pairs = scored_pairs(user_path("data", data), split, pair)
+    trained = _count_trained(systems, pairs, unseen)
+    if unseen: pairs = [two for two, known in zip(pairs, trained) if not known]
     tokenize = choose_tokenizer(languages(pair)[1], tokenize)
-    outputs, reports = zip(*(
-        evaluate_translator(first, pairs, lowercase, others, tokenize, beam_size=beam_size,
-                            length_penalty=length_penalty, mbr=mbr)
-        for first, *others in systems))
+    with phase(f"translating and scoring {len(pairs):,} pairs"):
+        outputs, reports = zip(*(
+            evaluate_translator(first, pairs, lowercase, others, tokenize, beam_size=beam_size,
+                                length_penalty=length_penalty, mbr=mbr)
+            for first, *others in systems))
     references = [reference for _, reference in pairs]
     results = compare_reports(outputs, reports, references, lowercase, tokenize)
     if json is not None:
-        about = dict(command=command_line("at-evaluate", evaluate, given), sentences=len(pairs))
+        about = dict(command=command_line("at-evaluate", evaluate, given), sentences=len(pairs),
+                     trained=None if trained is None else sum(trained))
         _write_record(json, about | dict(digest=pairs_digest(pairs)) | results)
     for name, report in zip(names, reports): print(f"{name} on {data} ({split}): {report.scores}")
     print(text_table(results["figures"]))
+    if trained and any(trained): print(_trained_note(trained, unseen))
     if baseline is not None: print(results["comparison"])
     if json is not None: print(f"saved in {json}")
 

@@ -26,20 +26,30 @@ from annotated_transformer.cli.base import (
     run_command,
     user_path,
 )
+from annotated_transformer.train.monitoring import (
+    Speed,
+    all_of,
+    gpu_memory,
+    headline,
+    memory_text,
+    tensorboard,
+)
 
-from ..checks import check_choice, check_number, short_repr
+from ..checks import check_choice, check_number, short_repr, short_text
+from ..config import MOVED_FIELDS, list_settings
 from ..data.corpora import load_corpus
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
+from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place
 from ..inference.translator import Translator, check_outputs
+from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
-from ..train.hardware import hardware
-from ..train.monitoring import Speed, all_of, headline, tensorboard
+from ..train.hardware import hardware, memory_error
 from ..train.recipes import recipe, run_options
-from ..train.run import has_checkpoint, lock_folder, run_folder
+from ..train.run import RunOptions, has_checkpoint, lock_folder, run_folder
 
 # %% ../../nbs/72_cli_train.ipynb #06e0fd57
 def load_parts(data, pair, on_disk=False):
@@ -172,12 +182,20 @@ def train(
     cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
     shard:Annotated[bool, "Model parameters sharded over the processes of torchrun"]=False,
     engine:Annotated[str, "Implementation: fast or plain"]="fast",
-    set:Annotated[str, "Other settings, such as 'max_grad_norm=1 rdrop_alpha=5'"]=None,
+    set:Annotated[str, "Settings, such as 'max_grad_norm=1 bias=false'; help: a list"]=None,
 ):
     "Train a translator, save it and score it on the test set."
     given = dict(locals())
+    if set == "help": return print(_setting_help())
     with join_processes(device) as world:
         _run_training(SimpleNamespace(**given), command_line("at-train", train, given), world)
+
+# %% ../../nbs/72_cli_train.ipynb #72a00002
+def _setting_help():
+    "List the settings of --set with type, default and meaning."
+    run = [line for line in list_settings(RunOptions).splitlines()
+           if line.split()[0] in MOVED_FIELDS]
+    return "\n".join([list_settings(), *run])
 
 # %% ../../nbs/72_cli_train.ipynb #4901ef3d
 def _resume_hint(options):
@@ -214,15 +232,19 @@ def _plan_training(given, world):
     check_number("show", given.show, whole=True)
     check_choice("engine", given.engine, ("fast", "plain"))
     folder = check_out(given.out, given.resume, given.overwrite)
-    if given.cache_dir is not None: _check_cache(given.cache_dir, given.out)
+    if given.cache_dir is not None: _check_cache(given.cache_dir, given.out, folder)
     return config, training, vocab, folder, options
 
-def _check_cache(cache_dir, out):
-    "Raise if the folder of encoded pairs lies in that of the model, or holds other files."
+def _check_cache(cache_dir, out, training):
+    "Raise if the folder of encoded pairs and one of the run contain each other, or it has files."
     place = Path(cache_dir).resolve()
-    if Path(out).resolve() in (place, *place.parents):
-        shown = short_repr(cache_dir)
-        raise ValueError(f"cache_dir={shown} lies in the folder of --out: choose another.")
+    given = f"cache_dir={short_repr(cache_dir)}"
+    for name, other in (("--out", Path(out)), ("the training, <out>-training", training)):
+        other = other.resolve()
+        if other in (place, *place.parents):
+            raise ValueError(f"{given} lies in the folder of {name}: choose another.")
+        if place in other.parents and not (place/"pairs.json").is_file():
+            raise ValueError(f"{given} contains the folder of {name}: choose another.")
     if not (place/"pairs.json").is_file(): check_free(place)
 
 # %% ../../nbs/72_cli_train.ipynb #a9200e86
@@ -239,11 +261,13 @@ def _run_training(given, command, world):
             progress=sys.stderr.isatty(), on_epoch=world.first and _epoch_callback(folder),
             engine=given.engine, **options)
         if not world.first: return
-        if not sys.stderr.isatty(): print(Speed(**translator.about["speed"]), flush=True)
+        speed = translator.about.get("speed")
+        if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
+        memory = gpu_memory(translator.device)
+        if memory: print(memory_text(memory), flush=True)
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=_machine(translator, world))
-        if given.shortlist: translator.learn_shortlist(train)
-        _save_and_score(translator, test, given)
+        _save_and_score(translator, train, test, given)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."
@@ -251,21 +275,54 @@ def _machine(translator, world):
     return hardware(translator.device) + processes
 
 # %% ../../nbs/72_cli_train.ipynb #5bcfab0b
-def _save_and_score(translator, test, given):
-    "Save a trained model, score it on the test set, and print examples and scores."
-    dtype = None
-    if given.fp16:
-        dtype = torch.float16
-        translator.model.half().float() # score the stored numbers
+class _OptionalParts:
+    "Parts of a result that may fail: the model is saved already."
+    def __init__(self, out):
+        self.out = out
+        self.failures = []
+
+    @contextmanager
+    def part(self, name):
+        "Note an error of the block, which makes a part."
+        try:
+            with memory_error(f"the {name}", "the model is saved", "free some"): yield
+        except BrokenPipeError: raise
+        except (ValueError, TypeError, OSError, RuntimeError, ArithmeticError, MemoryError,
+                ImportError) as e:
+            reason = " ".join(str(e).split()).rstrip(".") or type(e).__name__
+            self.failures.append(f"{name} failed ({short_text(reason, 150)})")
+
+    def check(self):
+        "Raise if a part has failed."
+        if not self.failures: return
+        reasons = ", ".join(self.failures)
+        raise RuntimeError(f"the model is saved in {short_text(self.out, 100)}, but {reasons}.")
+
+# %% ../../nbs/72_cli_train.ipynb #72a00001
+def _save_and_score(translator, train, test, given):
+    "Save a trained model, add what the options ask for, and print examples and scores."
+    dtype = torch.float16 if given.fp16 else None
     translator.save_pretrained(given.out, dtype)
-    examples = check_outputs(translator, test, given.show)
-    scores = translator.evaluate(test)
-    translator.about["test"] = asdict(scores)
-    translator.save_pretrained(given.out, dtype) # now with the scores
-    valid_nll = translator.about.get("valid_nll")
-    if valid_nll is not None:
-        print(f"valid: NLL {valid_nll:.3f}, perplexity {math.exp(min(valid_nll, 700)):.2f}")
+    saved = Translator.from_pretrained(given.out, translator.device, given.engine)
+    optional = _OptionalParts(given.out)
+    examples = []
+    with optional.part("shortlist"), phase("learning the shortlist"):
+        if given.shortlist: saved.learn_shortlist(train)
+    with optional.part("scoring"), phase(f"scoring {len(test):,} test pairs"):
+        examples = check_outputs(saved, test, given.show)
+        saved.about["test"] = asdict(saved.evaluate(test))
+    with optional.part("saving of table and scores"):
+        if saved.lexicon or "test" in saved.about: saved.save_pretrained(given.out, dtype)
+    _print_results(saved, examples)
+    print(f"saved in {given.out}")
+    optional.check()
+
+def _print_results(translator, examples):
+    "Print losses, examples and scores of a model."
+    loss = translator.about.get("valid_nll")
+    if loss is not None:
+        print(f"valid: NLL {loss:.3f}, perplexity {math.exp(min(loss, 700)):.2f}")
     for example in examples:
         lines = [f"{name:>9}: {one_line(text)}" for name, text in example.items()]
         print(*lines, "", sep="\n")
-    print(f"test: {scores}\nsaved in {given.out}")
+    if "test" in translator.about: print(f"test: {Scores(**translator.about['test'])}")

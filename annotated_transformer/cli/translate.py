@@ -14,6 +14,8 @@ from ..checks import check_number
 from ..data.corpora import load_corpus
 from ..data.normalize import bounded_lines
 from ..data.words import SPECIALS
+from ..inference.translator import ensemble_models
+from ..signals import counted
 from .base import check_ranking, load_models, one_line, run_command
 
 # %% ../../nbs/73_cli_translate.ipynb #27336ac4
@@ -58,14 +60,18 @@ def _format_output(n, output):
 def _score(candidate): return "-" if candidate.score is None else f"{candidate.score:.4f}"
 
 # %% ../../nbs/73_cli_translate.ipynb #f037c329
-def _limited_output(translator, size, pairs):
-    "Return a translator with a shortlist; its table is learned here if there are pairs."
+def _limited_output(translators, size, pairs):
+    "Return the first translator with a shortlist, from a table of its own or of the others."
     check_number("shortlist", size, len(SPECIALS) + 1, whole=True)
-    if pairs: translator.learn_shortlist(pairs)
-    if not translator.lexicon:
+    first = translators[0]
+    tables = [translator.lexicon for translator in translators if translator.lexicon]
+    if not tables and pairs: tables = [first.learn_shortlist(pairs)]
+    if not tables:
         raise ValueError(f"shortlist={size}, but the model has no lexical table: "
                          "train it with --shortlist.")
-    return translator.with_shortlist(size)
+    ensemble_models(first, translators[1:]) # the same vocabulary
+    first.lexicon = tables[0]
+    return first.with_shortlist(size)
 
 # %% ../../nbs/73_cli_translate.ipynb #c88d39f0
 def translate(
@@ -101,9 +107,11 @@ def translate(
     options = _decoding_options(given)
     source = [texts] if isinstance(texts, str) else texts
     pairs = [] # for a lexical table; other models than pocket were saved with theirs
-    if shortlist and model == "pocket": pairs = load_corpus("pocket", "train", "de-en")[:8000]
-    first, *others = load_models(model, device, engine)
-    if shortlist: first = _limited_output(first, shortlist, pairs)
+    models = load_models(model, device, engine)
+    if shortlist and "pocket" in [name.strip() for name in str(model).split(",")]:
+        pairs = load_corpus("pocket", "train", "de-en")[:8000]
+    first, *others = models
+    if shortlist: first = _limited_output(models, shortlist, pairs)
     if not source:
         source = _input_lines()
         if sys.stdin.isatty(): first.chunk = num_workers = 1 # no reading ahead
@@ -111,6 +119,7 @@ def translate(
     outputs = method(source, max_tokens=max_tokens, max_extra_tokens=max_extra_tokens,
                      ensemble=others, num_workers=num_workers, **options)
     if isinstance(sys.stdout, io.TextIOWrapper): sys.stdout.reconfigure(encoding="utf-8")
+    if not sys.stdout.isatty(): outputs = counted(outputs, "translating", unit="texts")
     for n, output in enumerate(outputs):
         for line in _format_output(n, output): print(line, flush=sys.stdout.isatty())
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
@@ -42,6 +43,7 @@ from ..build import build, position_scheme
 from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json
 from ..data.bpe import load_tokenizer
+from ..data.shards import PairSet
 from ..data.words import vocabulary_digest
 from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
@@ -128,7 +130,8 @@ def _check_finite(model, owner):
             raise ValueError(f"{owner} has {name} with numbers that are not finite.")
 
 # Limits of the files that are parsed, in bytes
-_MAX_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27}
+_MAX_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27,
+              "training_pairs.safetensors": 2**26}
 
 def _check_size(path):
     "Raise if a file has more bytes than `SavedModel` reads."
@@ -136,6 +139,23 @@ def _check_size(path):
     size = path.stat().st_size
     if limit is not None and size > limit:
         raise ValueError(f"{path} has {size:,} bytes, more than {limit:,}.")
+
+# %% ../../nbs/42_model_folder.ipynb #42a00001
+def _save_pair_set(pairs:PairSet, path):
+    "Save the hashes, five bytes each."
+    bytes_of = pairs.hashes.view(-1, 1).view(torch.uint8)[:, :5] # (n, 5), the lowest first
+    save_tensors(dict(hashes=bytes_of.contiguous()), path)
+
+def _read_pair_set(path)->PairSet:
+    "Read the hashes, and check that they ascend."
+    tensors = read_tensors(path)[1]
+    stored = tensors.get("hashes", torch.empty(0))
+    if len(tensors) != 1 or stored.dtype != torch.uint8 or stored.shape != (len(stored), 5):
+        raise ValueError(f"{path} holds no hashes of training pairs.")
+    hashes = F.pad(stored, (0, 3)).view(torch.long)[:, 0]
+    if not (hashes.diff() > 0).all():
+        raise ValueError(f"{path} holds hashes that do not ascend.")
+    return PairSet(hashes)
 
 # %% ../../nbs/42_model_folder.ipynb #f5d74cc4
 def save_model_folder(
@@ -154,6 +174,8 @@ def save_model_folder(
     with atomic_folder(place) as new:
         _save_weights(translator.model, new/"model.safetensors", dtype)
         if translator.lexicon: save_lexicon(translator.lexicon, new/"lexicon.safetensors")
+        if translator.training_pairs:
+            _save_pair_set(translator.training_pairs, new/"training_pairs.safetensors")
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
         (new/"config.json").write_text(config + "\n", encoding="utf-8", newline="\n")
         (new/card.name).write_text(model_card(translator), encoding="utf-8", newline="\n")
@@ -236,6 +258,11 @@ class SavedModel:
         "Lexical table for vocabularies of `sizes`; None if there is none."
         if "lexicon.safetensors" not in self.listed: return None
         return read_lexicon(self.path("lexicon.safetensors"), sizes)
+
+    def load_training_pairs(self):
+        "Hashes of the training pairs; None if there are none."
+        if "training_pairs.safetensors" not in self.listed: return None
+        return _read_pair_set(self.path("training_pairs.safetensors"))
 
 # %% ../../nbs/42_model_folder.ipynb #a7813ecc
 def load_model_folder(

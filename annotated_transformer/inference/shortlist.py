@@ -8,14 +8,17 @@ __all__ = ['LexicalTable', 'lexical_table', 'Lexicon', 'Shortlist', 'learn_lexic
 
 # %% ../../nbs/41_shortlist.ipynb #6ad2ff52
 import copy
+import warnings
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 import torch
 from torch import Tensor
 
 from ..checks import check_number
+from ..data.shards import checked_pairs, stream_ids
 from ..data.words import SPECIALS
 from ..engine.fast import shared_copy
 from ..train.checkpoints import read_tensors, save_tensors
@@ -38,6 +41,34 @@ def _position_pairs(sources, targets):
     within = torch.arange(len(place)) - first[place]
     return s[starts[place] + within], t[place], place
 
+_PIECE = 2**19 # Pairs of positions that are listed at once
+
+def _pieces(sources, targets):
+    "Cut a corpus into pieces of about `_PIECE` pairs of positions."
+    start = size = 0
+    for end, (s, t) in enumerate(zip(sources, targets), 1):
+        size += len(s) * len(t)
+        if size < _PIECE and end < len(targets): continue
+        yield sources[start:end], targets[start:end]
+        start = end
+        size = 0
+
+# %% ../../nbs/41_shortlist.ipynb #41a00001
+def _token_pairs(sources, targets, sizes):
+    "Pairs of tokens as `s V + t`; for each piece their numbers, and sources per target position."
+    keys = torch.zeros(0, dtype=torch.long)
+    pieces = []
+    for rows in _pieces(sources, targets):
+        s, t, place = _position_pairs([[*row, sizes[0]] for row in rows[0]], rows[1])
+        if len(s) and (s.max() > sizes[0] or t.max() >= sizes[1]):
+            raise ValueError(f"an id is not in the vocabularies of {sizes[0]} and {sizes[1]}.")
+        own, numbers = torch.unique(s * sizes[1] + t, return_inverse=True)
+        pieces.append((own, numbers.int(), torch.bincount(place).int()))
+        keys = torch.unique(torch.cat([keys, own]))
+    for n, (own, numbers, widths) in enumerate(pieces):
+        pieces[n] = torch.searchsorted(keys, own, out_int32=True)[numbers], widths
+    return keys, pieces
+
 # %% ../../nbs/41_shortlist.ipynb #820595fd
 @dataclass(frozen=True)
 class LexicalTable:
@@ -48,20 +79,21 @@ class LexicalTable:
 
 def lexical_table(sources, targets, sizes, iterations=5):
     "Learn IBM model 1 from rows of ids; NULL is source token `sizes[0]`, after the vocabulary."
-    check_number("iterations", iterations, 1, whole=True)
+    check_number("iterations", iterations, 1, 1000, whole=True)
     if len(sources) != len(targets):
         raise ValueError(f"sources has {len(sources)} rows, targets {len(targets)}.")
-    sources = [[*row, sizes[0]] for row in sources]
-    s, t, place = _position_pairs(sources, targets)
-    keys, index = torch.unique(s * sizes[1] + t, return_inverse=True)
+    keys, pieces = _token_pairs(sources, targets, sizes)
     source = keys // sizes[1]
     p = torch.ones(len(keys))
     for _ in range(iterations):
-        gamma = p[index]
-        gamma /= torch.bincount(place, gamma)[place]
-        counts = torch.bincount(index, gamma, len(keys))
-        p = counts / torch.bincount(source, counts)[source]
-    return LexicalTable(source, keys % sizes[1], p.float())
+        counts = torch.zeros(len(keys))
+        for numbers, widths in pieces:
+            place = torch.arange(len(widths)).repeat_interleave(widths)
+            gamma = p[numbers]
+            gamma /= torch.bincount(place, gamma)[place]
+            counts.index_add_(0, numbers, gamma) # adds in the order of the corpus
+        p = counts.div_(torch.bincount(source, counts)[source])
+    return LexicalTable(source, keys.remainder_(sizes[1]), p)
 
 # %% ../../nbs/41_shortlist.ipynb #2a74fd17
 @dataclass(frozen=True)
@@ -86,10 +118,12 @@ class Shortlist:
         return score.topk(min(self.size, len(score))).indices.sort().values
 
 # %% ../../nbs/41_shortlist.ipynb #59f52efd
+_MAX_BYTES = 2**27 # Largest file of a table
+
 def learn_lexicon(sources, targets, sizes, k=20):
     "Learn the `k` most probable target tokens of each source token, from rows of ids."
-    check_number("k", k, 1, whole=True)
     V_src, V_tgt = sizes
+    check_number("k", k, 1, max(1, _MAX_BYTES // (6 * V_src)), whole=True)
     table = lexical_table(sources, targets, sizes)
     by_p = table.p.argsort(descending=True, stable=True)
     order = by_p[table.source[by_p].argsort(stable=True)]        # by source, then by probability
@@ -128,22 +162,48 @@ def _is_lexicon(tensors, V_src, V_tgt):
     return all(bool(((x >= 0) & (x <= high)).all()) for x, high in limits)
 
 # %% ../../nbs/41_shortlist.ipynb #2e29a5ff
+_MAX_PLACES = 2**23 # Pairs of positions that a table is learned from
+
+def _affordable(rows):
+    "Drop the pairs with the most pairs of positions until the rest has `_MAX_PLACES`; warn."
+    sizes = [(len(s) + 1) * len(t) for s, t in rows]
+    order = sorted(range(len(rows)), key=sizes.__getitem__)
+    total = accumulate(sizes[n] for n in order)
+    keep = sorted(n for n, places in zip(order, total) if places <= _MAX_PLACES)
+    if len(keep) == len(rows): return rows
+    if not keep: raise ValueError(f"pairs has no pair that fits: {min(sizes):,} pairs of positions "
+                                  f"in the shortest, more than {_MAX_PLACES:,}.")
+    warnings.warn(f"the shortlist is learned from {len(keep):,} of {len(rows):,} pairs, "
+                  "the shortest.", stacklevel=4)
+    return [rows[n] for n in keep]
+
 def learn_shortlist(
     translator,      # A `Translator`; its attribute `lexicon` is set
     pairs:Iterable,  # Sentence pairs (source, target)
     k:int=20,        # Target tokens kept for each source token
-    most:int=50_000, # Number of pairs that are read
+    most:int=50_000, # Number of pairs that are used
+    max_len:int=150, # Maximum tokens per side, `</s>` included; longer pairs are left out
 )->Lexicon:          # The new table
     "Learn a table from sentence pairs in the tokens of a translator."
-    pairs = list(islice(pairs, most))
-    if not pairs: raise ValueError("pairs is empty: give at least one.")
+    check_number("most", most, 1, whole=True)
+    check_number("max_len", max_len, 1, whole=True)
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
+    rows = [tuple(array("i", row) for row in two)
+            for two in islice(_short_ids(pairs, tokenizers, max_len), most)]
+    if not rows:
+        raise ValueError(f"pairs is empty: give at least one of up to {max_len - 1} tokens.")
     sizes = [len(tokenizer) for tokenizer in tokenizers]
-    sources, targets = (tokenizer.encode_batch([pair[side] for pair in pairs])
-                        for side, tokenizer in enumerate(tokenizers))
-    translator.lexicon = learn_lexicon(sources, targets, sizes, k)
+    translator.lexicon = learn_lexicon(*zip(*_affordable(rows)), sizes, k)
     return translator.lexicon
 
+def _short_ids(pairs, tokenizers, max_len):
+    "Encode pairs, and leave out those that are too long."
+    if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
+        raise TypeError(f"pairs is a {type(pairs).__name__}: give (source, target) pairs.")
+    ids = stream_ids(checked_pairs(pairs), *tokenizers, chunk=1000)
+    return (two for two in ids if max(map(len, two)) < max_len)
+
+# %% ../../nbs/41_shortlist.ipynb #41a00002
 def with_shortlist(
     translator, # A `Translator`
     size:int,   # Number of proposed tokens, special tokens included; 0: all tokens

@@ -10,12 +10,20 @@ __all__ = ['TextModel', 'ensemble_models', 'language_pair', 'Translator', 'check
 import copy
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from torch import nn
 
+from annotated_transformer.checks import (
+    check_choice,
+    check_known,
+    check_number,
+    short_repr,
+    short_text,
+)
 from annotated_transformer.inference.decoding import (
     GreedySearch,
     Sampling,
@@ -30,18 +38,19 @@ from annotated_transformer.train.recipes import (
 )
 
 from ..build import build, position_scheme
-from ..checks import check_choice, check_known, check_number, short_repr
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.corpora import pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import languages
 from ..data.sentences import split_text
+from ..data.shards import PairSet
 from ..data.words import BOS, EOS, PAD, vocabulary_digest
 from ..engine.cache import position_limit
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers
+from ..signals import phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
@@ -79,6 +88,7 @@ class TextModel:
         self.config = config
         self.about = about or {}
         self.lexicon = None
+        self.training_pairs = None # a `PairSet`
 
     def __repr__(self):
         weights = sum(p.numel() for p in self.model.parameters())
@@ -106,17 +116,19 @@ class TextModel:
         check_known(options, RunOptions)
         config = _check_configs(config, training, tokenizer)
         progress = options.get("progress", True)
-        data = _TranslationData(
-            train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress)
-        model = data.new_model(config, training.seed)
-        history = fit_model(model, data.batches, data.valid, training,
-                            fingerprint=data.fingerprint(config), **options)
-        about = data.facts | dict(
-            model=asdict(config), seed=training.seed, pairs=len(data.batches.pairs),
-            left_out=data.left_out, training=asdict(training), history=history)
-        translator = cls(model, *data.tokenizers, config, about, options.get("device"),
-                         options.get("engine", "fast"))
-        data.measure(translator, training, progress)
+        with report_phases(progress):
+            data = _TranslationData(
+                train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress)
+            model = data.new_model(config, training.seed)
+            history = fit_model(model, data.batches, data.valid, training,
+                                fingerprint=data.fingerprint(config), **options)
+            about = data.facts | dict(
+                model=asdict(config), seed=training.seed, pairs=len(data.batches.pairs),
+                left_out=data.left_out, training=asdict(training), history=history)
+            translator = cls(model, *data.tokenizers, config, about, options.get("device"),
+                             options.get("engine", "fast"))
+            translator.training_pairs = data.hashes
+            data.measure(translator, training, progress)
         return translator
 
     @classmethod
@@ -130,6 +142,7 @@ class TextModel:
         translator = cls(*saved.load(), device, engine)
         sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
         translator.lexicon = saved.load_lexicon(sizes)
+        translator.training_pairs = saved.load_training_pairs()
         return translator
 
     def save_pretrained(self,
@@ -271,6 +284,11 @@ class Translator(TextModel):
         lang = languages(self.about.get("pair", "de-en"))[1]
         return score_outputs(outputs, references, lowercase, lang)
 
+    def trained_on(self, pairs:Iterable[tuple[str, str]])->list[bool]|None: # None: not known
+        "Return which pairs were in the training data."
+        if self.training_pairs is None: return None
+        return self.training_pairs.known(check_pairs(pairs))
+
     def bfloat16(self): # -> Translator with weights of its own
         "Return a translator that computes in bfloat16."
         return _copy_with(self, copy.deepcopy(self.model).bfloat16())
@@ -281,7 +299,9 @@ class Translator(TextModel):
 
     def learn_shortlist(self, pairs, k=20, most=50_000): # -> Lexicon
         "Learn a lexical table from pairs, with `k` target tokens for each source token."
-        return learn_shortlist(self, pairs, k, most)
+        limits = asdict(TrainingConfig()) | self.about.get("training", {})
+        max_len = min(limits["max_len"], limits["max_tokens"])
+        return learn_shortlist(self, pairs, k, most, max_len)
 
     def with_shortlist(self, size:int): # -> Translator that shares the weights
         "Return a translator that computes only `size` output tokens; 0: all."
@@ -401,6 +421,7 @@ class _TranslationData:
             self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
+        with phase("hashing the training pairs"): self.hashes = PairSet.of(train)
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
         self.left_out = len(train) - len(self.batches.pairs)
         self.facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=digest,
@@ -419,12 +440,20 @@ class _TranslationData:
 
     def measure(self, translator, training, progress):
         "Add the speed of the training and the validation loss to the facts of a translator."
-        passes = 2 if training.rdrop_alpha else 1
-        speed = training_speed(translator.model, self.batches, translator.history,
-                               translator.device, training.precision, passes)
-        translator.about["speed"] = asdict(speed)
-        if not current_context().first: return
-        if self.valid:
+        with _optional("the speed"), phase("measuring the speed"):
+            passes = 2 if training.rdrop_alpha else 1
+            speed = training_speed(translator.model, self.batches, translator.history,
+                                   translator.device, training.precision, passes)
+            translator.about["speed"] = asdict(speed)
+            if progress and current_context().first: print(speed, flush=True)
+        if not current_context().first or not self.valid: return
+        with _optional("the validation loss"), phase("validating the saved weights"):
             loss = nll(translator.model, self.valid.epoch(), translator.device)
             translator.about["valid_nll"] = loss
-        if progress: print(speed, flush=True)
+
+@contextmanager
+def _optional(what):
+    "Warn of an error in the block: a model that is trained must not be lost by it."
+    try: yield
+    except (RuntimeError, MemoryError, ValueError, ArithmeticError) as e:
+        warnings.warn(f"{what} could not be measured ({short_text(e)}).", stacklevel=4)
