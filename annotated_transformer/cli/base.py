@@ -38,6 +38,7 @@ from annotated_transformer.signals import (
 
 from ..checks import short_repr
 from ..data.corpora import CORPORA, load_corpus
+from ..data.pairs import BadLines
 from ..files import save_error
 from ..inference.translator import Translator
 from ..train.distributed import int_of
@@ -119,6 +120,8 @@ def report_error(error:BaseException, interrupted:str)->int|None: # Exit status;
             say(f"error: the output cannot be written ({error.strerror})")
             return 1
     if not isinstance(error, _USER_ERRORS): return None
+    if isinstance(error, BadLines) and len(error.lines) > 1:
+        for line in error.lines: say(line)
     say(f"error: {str(error) or type(error).__name__}")
     return 2
 

@@ -37,7 +37,7 @@ from annotated_transformer.train.monitoring import (
 
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
-from ..data.corpora import load_corpus
+from ..data.corpora import load_splits
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
@@ -52,10 +52,10 @@ from ..train.recipes import recipe, run_options
 from ..train.run import RunOptions, has_checkpoint, lock_folder, run_folder
 
 # %% ../../nbs/72_cli_train.ipynb #06e0fd57
-def load_parts(data, pair, on_disk=False):
+def load_parts(data, pair, on_disk=False, **options):
     "Load training, validation and test pairs of a corpus, and print their sizes."
     hide_progress_bars()
-    parts = {name: load_corpus(data, name, pair, on_disk) for name in ("train", "valid", "test")}
+    with phase(f"reading {data}"): parts = load_splits(data, pair, on_disk, **options)
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
     return list(parts.values())
@@ -180,6 +180,10 @@ def train(
     shortlist:Annotated[bool, "Lexical table in the folder, for the option --shortlist of "
                               "at-translate"]=False,
     cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
+    filter:Annotated[bool, "Only training pairs of 3 to 150 words with a length ratio of at most "
+                           "2"]=False,
+    skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
+    unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     shard:Annotated[bool, "Model parameters sharded over the processes of torchrun"]=False,
     engine:Annotated[str, "Implementation: fast or plain"]="fast",
     set:Annotated[str, "Settings, such as 'max_grad_norm=1 bias=false'; help: a list"]=None,
@@ -253,7 +257,9 @@ def _run_training(given, command, world):
     with ExitStack() as stack:
         with world.first_process_first():
             config, training, vocab, folder, options = _plan_training(given, world)
-            train, valid, test = load_parts(given.data, given.pair, given.cache_dir is not None)
+            train, valid, test = load_parts(
+                given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
+                skip_bad=given.skip_bad, unescape=given.unescape)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
         translator = Translator.fit(
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,

@@ -40,11 +40,11 @@ from annotated_transformer.train.recipes import (
 from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
-from ..data.corpora import pairs_digest
+from ..data.corpora import as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
-from ..data.pairs import languages
+from ..data.pairs import check_list, languages
 from ..data.sentences import split_text
-from ..data.shards import PairSet
+from ..data.shards import PairSet, StoredPairs
 from ..data.words import BOS, EOS, PAD, vocabulary_digest
 from ..engine.cache import position_limit
 from ..engine.fast import accelerate, plain, shared_copy
@@ -266,7 +266,7 @@ class Translator(TextModel):
         ensemble:Sequence=(),            # Translators whose probabilities are averaged too
     )->list[float]:                      # Log-probability of each target in nats, with `</s>`
         "Score given translations by teacher forcing."
-        pairs = check_pairs(pairs)
+        pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
         models = ensemble_models(self, ensemble)
         ids = encode_scored(self, pairs, models)
         return [logp.sum().item() for logp, _ in score_ids(models, ids, self.device, max_tokens)]
@@ -278,7 +278,7 @@ class Translator(TextModel):
     )->Scores:                           # BLEU, exact matches, signature
         "Translate the sources and compare with the references."
         check_single(options)
-        pairs = check_pairs(pairs)
+        pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
         outputs = list(self.translate((source for source, _ in pairs), **options))
         references = [reference for _, reference in pairs]
         lang = languages(self.about.get("pair", "de-en"))[1]
@@ -315,8 +315,7 @@ def _run_stream(translator, texts, decoder, max_tokens, num_workers, split=False
     modules = (module for model in decoder.search.models for module in model.modules())
     if num_workers > 1 and any(module in recorders.get() for module in modules):
         raise ValueError(f"num_workers={num_workers}, but record_attention sees only this process.")
-    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"texts is a {type(texts).__name__}: give one string or several.")
+    if not isinstance(texts, str): check_list(texts, "texts", "one string or several")
     single = isinstance(texts, str)
     reader = _SourceReader(translator)
     stream = TextStream(
@@ -347,7 +346,7 @@ def check_outputs(
 )->list[dict]:                       # One row per pair: source, reference, output
     "Source, reference and output side by side."
     check_number("n", n, whole=True)
-    pairs = check_pairs(pairs)[:n]
+    pairs = check_pairs(as_pairs(pairs, translator.about.get("pair", "de-en")))[:n]
     outputs = translator.translate(source for source, _ in pairs)
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, outputs)]
 
@@ -411,7 +410,8 @@ class _TranslationData:
     "Sentence pairs as batches, with the tokenizers learned from them."
     def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress):
         self.stored = cache_dir is not None
-        if valid is not None: valid = check_pairs(valid, "valid")
+        train = as_pairs(train, pair, "train", cache_dir)
+        if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
         if self.stored:
             self.tokenizers, self.batches = stored_batches(
                 train, cache_dir, training, tokenizer, vocab_size, pair, progress)
@@ -423,6 +423,7 @@ class _TranslationData:
             digest = pairs_digest(train)
         with phase("hashing the training pairs"): self.hashes = PairSet.of(train)
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
+        _warn_empty(self.batches.pairs, self.tokenizers)
         self.left_out = len(train) - len(self.batches.pairs)
         self.facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=digest,
                           vocabulary=vocabulary_digest(*self.tokenizers))
@@ -457,3 +458,24 @@ def _optional(what):
     try: yield
     except (RuntimeError, MemoryError, ValueError, ArithmeticError) as e:
         warnings.warn(f"{what} could not be measured ({short_text(e)}).", stacklevel=4)
+
+# %% ../../nbs/47_translator.ipynb #47d00002
+def _warn_empty(pairs, tokenizers):
+    "Warn about training pairs with an empty side; `load_corpus` leaves them out."
+    blanks = [tokenizer.encode_batch([""])[0] for tokenizer in tokenizers]
+    if isinstance(pairs, StoredPairs):
+        counts = (_count_empty(pairs.columns(n), blanks) for n in range(len(pairs.counts)))
+    else: counts = (src == blanks[0] or tgt == blanks[1] for src, tgt in pairs)
+    if empty := sum(counts):
+        warnings.warn(f"train: {empty:,} of {len(pairs):,} pairs have an empty side and are "
+                      "trained on.", stacklevel=4)
+
+def _count_empty(columns, blanks):
+    "Number of stored pairs with a side that is the empty text."
+    empty = False
+    for (ids, ends), blank in zip(columns, blanks):
+        starts = ends[:-1]
+        same = ends[1:] - starts == len(blank)
+        for k, token in enumerate(blank): same[same] = ids[starts[same] + k] == token
+        empty = same | empty
+    return int(empty.sum())
