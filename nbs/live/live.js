@@ -339,6 +339,9 @@ class Page {
   }
   visit(n) { // a step of the tour; -1 ends it
     this.set({...(TOUR[n] && {...DEFAULT, ...TOUR[n].state}), tour: n});
+    const key = document.activeElement.dataset?.key;
+    this.guide.replaceChildren(...this.tour()); // before the translation
+    if (key) this.root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
     this.guide.firstChild?.scrollIntoView({block: "nearest"}); // the buttons may be far below
   }
   async share() {
@@ -371,7 +374,8 @@ class Page {
       try {
         this.core = await load();
       } catch ({message}) {
-        return this.say(`The model could not be loaded (${message}). The stored example is shown.`);
+        const reason = message.replace(/\.$/, "");
+        return this.say(`The model could not be loaded (${reason}). The stored example is shown.`);
       }
       if (stale()) return;
     }
