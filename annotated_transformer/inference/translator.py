@@ -11,7 +11,7 @@ import copy
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import torch
@@ -57,12 +57,20 @@ from ..train.monitoring import training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
-from .beam import BeamSearch, search_options
+from .beam import BeamSearch, SearchOptions, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
 from .models import check_encoder, max_positions
 from .shortlist import learn_shortlist, with_shortlist
 from .stream import BatchDecoder, TextStream
+
+# %% ../../nbs/47_translator.ipynb #47c0de01
+def _check_tokenizer(name, tokenizer):
+    "Raise unless a tokenizer has the methods that a translator calls."
+    for method in ("encode_batch", "decode_batch", "__len__"):
+        if hasattr(tokenizer, method): continue
+        raise TypeError(f"{name} is a {type(tokenizer).__name__} without {method}: "
+                        "give a SubwordTokenizer or a WordTokenizer.")
 
 # %% ../../nbs/47_translator.ipynb #5459deb5
 class TextModel:
@@ -78,6 +86,8 @@ class TextModel:
     ):
         check_choice("engine", engine, ("fast", "plain", "int8", "int8-weights"))
         check_encoder(model)
+        _check_tokenizer("src_tokenizer", src_tokenizer)
+        _check_tokenizer("tgt_tokenizer", tgt_tokenizer)
         self.device = best_device(device)
         self.engine = engine
         own = shared_copy(model.to(self.device))
@@ -215,6 +225,13 @@ def language_pair(translators):
         raise ValueError(f"the models translate {two}: give --pair.")
     return pairs[0]
 
+# %% ../../nbs/47_translator.ipynb #47c0de02
+def _check_method(options, kind, method):
+    "Raise if an option is one of another method, whose options are the fields of `kind`."
+    names = [field.name for field in fields(kind)]
+    for name in options:
+        if name in names: raise ValueError(f"{name} is an option of {method}: call {method}.")
+
 # %% ../../nbs/47_translator.ipynb #ada3daf1
 class Translator(TextModel):
     "Translate, sample, score and evaluate with a model and its tokenizers."
@@ -233,6 +250,7 @@ class Translator(TextModel):
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->str|Iterator:              # A string, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
+        _check_method(options, SamplingOptions, "sample")
         n_best, options = search_options(options, mbr)
         models = ensemble_models(self, ensemble)
         check_choice("split_sentences", split_sentences, (True, False))
@@ -255,6 +273,7 @@ class Translator(TextModel):
     )->str|Iterator:              # A string, or an iterator
         "Sample translations from the model."
         check_number("seed", seed, high=2**62, whole=True)
+        _check_method(options, SearchOptions, "translate")
         sampling = SamplingOptions(**check_known(options, SamplingOptions))
         search = Sampling(ensemble_models(self, ensemble), sampling, seed)
         decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
