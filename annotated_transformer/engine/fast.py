@@ -162,6 +162,7 @@ def shared_copy(
         new = copies[module] = module.__class__.__new__(module.__class__)
         for name, value in vars(module).items(): # containers are copied, tensors are not
             vars(new)[name] = value.copy() if isinstance(value, (dict, list, set)) else value
+        vars(new).pop("_compiled_call_impl", None) # it calls the module that was copied
         for name, child in module._modules.items():
             new._modules[name] = None if child is None else copied(child)
         return new

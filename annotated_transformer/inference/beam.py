@@ -25,6 +25,7 @@ from annotated_transformer.checks import (
 )
 from annotated_transformer.inference.models import (
     check_end,
+    check_logits,
     check_source,
     decoding_models,
     replay_recorded,
@@ -280,6 +281,7 @@ def _extend(decoder, state, finished, end_symbol, options):
         state.attended = state.attended + weights.unflatten(0, state.ids.shape[:2])
     else: logits = decoder.logits(prefixes)
     if decoder.tokens is None: check_end(end_symbol, logits)
+    if prefixes.size(1) == 1: check_logits(logits)
     state.ids, state.cum_logp, parent = continuations(
         state, finished, logits, decoder.tokens, end_symbol, options)
     state.attended = _pick(state.attended, parent)

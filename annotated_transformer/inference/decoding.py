@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from annotated_transformer.inference.models import (
     check_end,
+    check_logits,
     check_source,
     decoding_models,
     replay_recorded,
@@ -84,9 +85,11 @@ def generate(
     with decoding_models(model) as models:
         with fast_mode(models):
             decoder = IncrementalDecoder(models, src, mask)
+            first = out.size(1)
             while len(active) and out.size(1) < max_len:
                 logits = decoder.logits(out[active])
                 if decoder.tokens is None: check_end(end_symbol, logits)
+                if out.size(1) == first: check_logits(logits)
                 token = choose(logits, active)
                 if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
                 out = F.pad(out, (0, 1), value=pad)
@@ -200,6 +203,7 @@ def score_targets(
 def _score_labels(models, hidden, labels):
     "Log-probability of each label `(N,)`, and whether it has the highest logit."
     logits = combine_logits([output_logits(m.generator, h).float() for m, h in zip(models, hidden)])
+    check_logits(logits)
     if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < logits.size(-1):
         raise ValueError(f"tgt holds ids from {labels.min()} to {labels.max()}, "
                          f"the vocabulary ends at {logits.size(-1) - 1}.")

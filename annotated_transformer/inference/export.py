@@ -32,7 +32,7 @@ from ..files import atomic_folder
 from ..layers import CombinedAttention
 from ..positions import RotaryAttention, ShawAttention
 from .model_folder import check_place, save_tokenizers
-from .models import check_encoder
+from .models import check_described, check_encoder
 
 # %% ../../nbs/48_export.ipynb #d5dc7ebf
 def sublayers(
@@ -104,6 +104,13 @@ def _fill_attention(spec, attn, norm, cross=False):
     _fill_norm(spec.layer_norm, norm)
 
 # %% ../../nbs/48_export.ipynb #7bfa08f2
+def _common_eps(model):
+    "The ε of all norms; CTranslate2 has one."
+    values = {m.eps for m in model.modules() if isinstance(m, (LayerNorm, nn.LayerNorm))}
+    if len(values) > 1:
+        raise ValueError(f"the norms have eps={sorted(values)}: CTranslate2 accepts one value.")
+    return values.pop()
+
 def ctranslate2_spec(model, h, norm_first, rows=2048):
     "CTranslate2's specification, with the weights of a model of `h` heads and `rows` positions."
     from ctranslate2.specs import common_spec, transformer_spec
@@ -126,7 +133,7 @@ def ctranslate2_spec(model, h, norm_first, rows=2048):
         for place, layer in zip(side.layer, stack.layers): _fill_layer(place, layer)
         if norm_first: _fill_norm(side.layer_norm, stack.norm)
     _fill_linear(spec.decoder.projection, model.generator.proj)
-    spec.config.layer_norm_epsilon = model.encoder.layers[0].sublayer[0].norm.eps
+    spec.config.layer_norm_epsilon = _common_eps(model)
     return spec
 
 # %% ../../nbs/48_export.ipynb #8a92b499
@@ -142,6 +149,7 @@ def export_ctranslate2(
     require("ctranslate2", ".[export]")
     config = translator.config
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
+    check_described(translator.model, config, (len(tokenizers[0]), len(tokenizers[1])), ("eps",))
     spec = ctranslate2_spec(translator.model, config.h, config.norm_first)
     _name_tokens(spec, *map(len, tokenizers))
     spec.validate()

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from annotated_transformer.files import (
     atomic_folder,
@@ -30,9 +28,18 @@ from annotated_transformer.files import (
     read_manifest,
     resolve_backup,
 )
+from annotated_transformer.inference.models import (
+    SkipInitialization,
+    check_described,
+    check_finite,
+    empty_model,
+)
 from annotated_transformer.train.checkpoints import (
     check_fit,
     copy_weights,
+    plain_name,
+    plain_names,
+    read_header,
     read_tensors,
     save_tensors,
     save_weights,
@@ -45,7 +52,6 @@ from ..config import TransformerConfig, to_strict_json
 from ..data.bpe import load_tokenizer
 from ..data.shards import PairSet
 from ..data.words import vocabulary_digest
-from ..engine.fast import shared_copy
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error
 from .shortlist import read_lexicon, save_lexicon
@@ -123,12 +129,6 @@ def save_tokenizers(src_tokenizer, tgt_tokenizer, folder):
     src_tokenizer.save(folder/"src_tokenizer.json")
     tgt_tokenizer.save(folder/"tgt_tokenizer.json")
 
-def _check_finite(model, owner):
-    "Raise if a weight is NaN or infinite."
-    for name, p in model.named_parameters():
-        if not p.isfinite().all():
-            raise ValueError(f"{owner} has {name} with numbers that are not finite.")
-
 # Limits of the files that are parsed, in bytes
 _MAX_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27,
               "training_pairs.safetensors": 2**26}
@@ -164,7 +164,9 @@ def save_model_folder(
     dtype=None,  # Type of the stored weights: torch.float16, torch.int8 …; None: unchanged
 )->Path:         # The folder
     "Write weights, tokenizers, configuration and model card, all or nothing."
-    _check_finite(translator.model, "the model")
+    check_finite(translator.model)
+    sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
+    check_described(translator.model, translator.config, sizes)
     config = to_strict_json(_config_entries(translator), "about", exact=False)
     place = check_place(folder)
     card = place/"README.md"
@@ -178,7 +180,8 @@ def save_model_folder(
             _save_pair_set(translator.training_pairs, new/"training_pairs.safetensors")
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
         (new/"config.json").write_text(config + "\n", encoding="utf-8", newline="\n")
-        (new/card.name).write_text(model_card(translator), encoding="utf-8", newline="\n")
+        text = model_card(translator).encode("utf-8", "replace")
+        (new/card.name).write_bytes(text)
         for path in new.iterdir(): _check_size(path)
         if edited: shutil.copyfile(card, new/own_card.name)
     if edited: os.replace(own_card, card)
@@ -199,6 +202,14 @@ def _save_weights(model, path, dtype):
 _SAVED = "give a folder that save_pretrained wrote."
 _ENTRIES = dict(model=dict, joint=bool, vocabulary=str, about=dict) # Entries of config.json
 _ABOUT = dict(pair=str, training=dict, history=list)                # Entries that are read
+_SCORES = dict(bleu=(int, float), sentences=int, signature=str)     # Entries of about.test
+
+def _check_scores(path, about):
+    "Raise unless the scores, which the model card shows, have their types."
+    test = about.get("test") or {}
+    kinds = _SCORES.items() if test else ()
+    if type(test) is dict and all(isinstance(test.get(key), kind) for key, kind in kinds): return
+    raise ValueError(f"{path} has about.test={short_repr(test)}, not the scores of a test.")
 
 def read_config(folder):
     "Check `config.json`; return model, whether the vocabulary is joint, its digest, and about."
@@ -216,7 +227,12 @@ def read_config(folder):
         if not isinstance(about.get(name, kind()), kind):
             value = short_repr(about[name])
             raise ValueError(f"{path} has about.{name}={value}, not a {kind.__name__}.")
-    config = TransformerConfig(**check_complete(entries["model"], TransformerConfig))
+    _check_scores(path, about)
+    try:
+        config = TransformerConfig(**check_complete(entries["model"], TransformerConfig))
+        position_scheme(config.positions) # raises for an unknown name
+    except (TypeError, ValueError) as e:
+        raise type(e)(f"{str(e).removesuffix('.')} (in {path}).") from None
     return config, entries["joint"], entries["vocabulary"], about
 
 # %% ../../nbs/42_model_folder.ipynb #9976c93b
@@ -272,47 +288,30 @@ def load_model_folder(
     return SavedModel(folder).load()
 
 # %% ../../nbs/42_model_folder.ipynb #4d4bd46c
-class _SkipInitialization(TorchFunctionMode):
-    "Draw no random numbers for new weights, which a file replaces."
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if not func.__name__.endswith(("normal_", "uniform_")): return func(*args, **kwargs)
-        return args[0] if args else kwargs["tensor"]
-
 def _load_model(path, config, sizes):
     "Build the model and read its weights."
-    with memory_error("the model", "nothing was loaded", "free some"), _SkipInitialization():
-        model = build(replace(config, N=1, N_decoder=1), *sizes)
-        model.encoder.layers.extend(_more_layers(model.encoder, config.N))
-        model.decoder.layers.extend(_more_layers(model.decoder, config.N_decoder or config.N))
-    tensors = from_int8(read_tensors(path)[1])
-    check_fit(unique_tensors(model), tensors, path)
+    with memory_error("the model", "nothing was loaded", "free some"):
+        model = empty_model(config, sizes)
+    own = unique_tensors(model)
+    tensors = plain_names(from_int8(read_tensors(path)[1]), own)
+    check_fit(own, tensors, path)
     copy_weights(model, tensors)
-    _check_finite(model, path)
+    check_finite(model, path)
     return model
-
-def _more_layers(stack, depth):
-    "Yield copies of the first layer of a stack, with undefined weights; faster than `clones`."
-    for _ in range(depth - 1):
-        layer = shared_copy(stack.layers[0])
-        for module in layer.modules():
-            for name, p in module._parameters.items():
-                if p is not None: module._parameters[name] = nn.Parameter(torch.empty_like(p))
-        yield layer
 
 # %% ../../nbs/42_model_folder.ipynb #ab3bff69
 def _check_header(path, config, sizes):
     "Raise unless the file holds the tensors that the configuration describes."
     expected = _first_layers(config, sizes)
-    stored = _read_header(path)
-    int8 = any(kind == "I8" for _, kind in stored.values())
+    stored = {plain_name(name): kind_shape for name, kind_shape in read_header(path).items()}
+    int8 = any(kind == "I8" for kind, _ in stored.values())
     if int8: # one scale per row of each matrix
         expected |= {name + SCALE: p[:, 0] for name, p in expected.items() if p.dim() == 2}
     depth = dict(encoder=config.N, decoder=config.N_decoder or config.N)
     count = sum(depth.get(name.split(".layers.")[0], 1) for name in expected)
     if len(stored) != count:
         raise ValueError(f"{path} holds {len(stored):,} tensors, config.json describes {count:,}.")
-    for name, (shape, kind) in stored.items():
+    for name, (kind, shape) in stored.items():
         first = re.sub(r"(?<=coder\.layers\.)\d+", "0", name) # the same tensor of the first layer
         if first not in expected or list(expected[first].shape) != shape:
             raise ValueError(f"{path} holds {short_repr(name)} of another shape than config.json.")
@@ -325,16 +324,6 @@ def _first_layers(config, sizes):
     small = replace(config, N=1, N_decoder=1)
     computed = config.positions == "sinusoidal" # sines on "meta" would import torch's compiler
     if computed: small = replace(small, positions="learned")
-    with torch.device("meta"), _SkipInitialization(): tensors = unique_tensors(build(small, *sizes))
+    with torch.device("meta"), SkipInitialization(): tensors = unique_tensors(build(small, *sizes))
     if not computed: return tensors
     return {name: p for name, p in tensors.items() if "_embed.1." not in name}
-
-def _read_header(path):
-    "Shape and type of each tensor of a safetensors file."
-    from safetensors import SafetensorError, safe_open
-    try:
-        with safe_open(path, "np") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}
-            return {name: (t.get_shape(), t.get_dtype()) for name, t in slices.items()}
-    except SafetensorError as e:
-        raise ValueError(f"{path} has no valid header ({short_repr(e)}).") from None

@@ -51,6 +51,7 @@ from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers
 from ..signals import phase, report_phases
+from ..train.checkpoints import remove_wrappers, unwrap
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
@@ -60,7 +61,7 @@ from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
-from .models import check_encoder, max_positions
+from .models import check_encoder, check_vocabularies, max_positions
 from .shortlist import learn_shortlist, with_shortlist
 from .stream import BatchDecoder, TextStream
 
@@ -85,12 +86,14 @@ class TextModel:
         engine:str="fast",          # "fast", "plain" (the core's classes), "int8", "int8-weights"
     ):
         check_choice("engine", engine, ("fast", "plain", "int8", "int8-weights"))
+        model = unwrap(model)
         check_encoder(model)
         _check_tokenizer("src_tokenizer", src_tokenizer)
         _check_tokenizer("tgt_tokenizer", tgt_tokenizer)
+        check_vocabularies(model, len(src_tokenizer), len(tgt_tokenizer))
         self.device = best_device(device)
         self.engine = engine
-        own = shared_copy(model.to(self.device))
+        own = remove_wrappers(shared_copy(model.to(self.device)))
         own = plain(own) if engine == "plain" else accelerate(own)
         self.model = use_int8(own.eval(), engine.startswith("int8"), engine == "int8-weights")
         self.src_tokenizer = src_tokenizer
