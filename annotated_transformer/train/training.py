@@ -256,7 +256,7 @@ def _train_epoch(
     progress = run.progress
     epoch = len(run.history) + 1
     began = perf_counter() - progress.seconds
-    reported = phase(f"epoch {epoch}", train.ntokens, "target tokens", on=bar.disable)
+    reported = phase(f"epoch {epoch}", train.ntokens, "target tokens", on=not run.options.progress)
     try:
         with autocast(run.worker.device, run.config.precision), reported as current:
             current.step(progress.tokens)
@@ -268,7 +268,8 @@ def _train_epoch(
     train_loss = progress.loss / max(progress.tokens, 1)
     row = dict(epoch=epoch, step=run.state.step, lr=lr, train_loss=train_loss)
     if valid:
-        with phase(f"validation after epoch {epoch}", on=bar.disable): row |= _validate(run, valid)
+        with phase(f"validation after epoch {epoch}", on=not run.options.progress):
+            row |= _validate(run, valid)
     trained, spent = run.context.broadcast(trained, run.seconds + perf_counter() - began)
     row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     return row
