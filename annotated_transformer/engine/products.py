@@ -9,13 +9,14 @@ __all__ = ['PACKED', 'BLOCK', 'STEP', 'float_linear', 'pack_weights', 'bucket_si
 # %% ../../nbs/17_products.ipynb #4290dcec
 import math
 from collections.abc import Callable
+from operator import is_
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import positions
-from .cache import parts
+from .cache import fingerprint
 
 # %% ../../nbs/17_products.ipynb #8e3e684a
 def float_linear(
@@ -71,6 +72,10 @@ def _joined(tensors):
     "Concatenate, without a copy of a single tensor."
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
 
+def _head_width(attn):
+    "Width of the queries of a head, as `heads` splits them."
+    return len(attn.W_q.weight) // attn.h
+
 def _same(x): return x
 
 def _norm_function(norm):
@@ -88,9 +93,10 @@ class LayerProducts:
         layer:nn.Module, # An `EncoderLayer` or `DecoderLayer`
     ):
         attn, feed = layer.self_attn, layer.feed_forward
+        scale = _head_width(attn) ** -.5
         rotary = isinstance(attn, positions.RotaryAttention)
         self.rotate = positions.rotate if rotary else None
-        self.qkv = _merge(linear, attn.W_q, attn.W_k, attn.W_v, scale=float(attn.d_k) ** -.5)
+        self.qkv = _merge(linear, attn.W_q, attn.W_k, attn.W_v, scale=scale)
         self.out = _merge(linear, attn.W_o)
         self.w_1 = _merge(linear, feed.w_1, relu=True)
         self.w_2 = _merge(linear, feed.w_2)
@@ -106,7 +112,7 @@ class DecoderProducts(LayerProducts):
     def __init__(self, linear, layer):
         super().__init__(linear, layer)
         attn = layer.src_attn
-        self.src_q = _merge(linear, attn.W_q, scale=float(attn.d_k) ** -.5)
+        self.src_q = _merge(linear, attn.W_q, scale=_head_width(attn) ** -.5)
         self.src_out = _merge(linear, attn.W_o)
 
 # %% ../../nbs/17_products.ipynb #04d698d4
@@ -130,7 +136,7 @@ class Program:
         self.weights = proj.weight.detach() # (V, D)
         self.bias = None if proj.bias is None else proj.bias.detach()
         self.h = layers[0].self_attn.h
-        self.width = layers[0].self_attn.d_k
+        self.width = _head_width(layers[0].self_attn)
 
     def output_for(self,
         tokens:Tensor|None, # Token ids `(n,)`, as from a shortlist; None: all
@@ -208,12 +214,13 @@ class KeptProgram:
     def __init__(self,
         model:nn.Module,      # An `EncoderDecoder` that `is_known`
         linear:Callable,      # Factory of the products
-        weights:list[Tensor], # Weights of the model, each once
+        marks:list,           # `fingerprint` of the model
     ):
         self.linear = linear
-        self.weights = weights # kept, so that no other tensor gets the same id
-        self.identity = _identity(weights)
-        bits = [_as_integers(w) for w in weights]
+        self.marks = marks # kept, so that no other object gets the same id
+        self.weights = list({id(w): w for w in marks if isinstance(w, Tensor)}.values())
+        self.identity = _identity(self.weights)
+        bits = [_as_integers(w) for w in self.weights]
         self.compared = [b if len(b) <= 2**11 else b[::STEP] for b in bits]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
         self.program = Program(model, linear)
@@ -222,16 +229,21 @@ class KeptProgram:
         "The compared integers of all weights."
         return torch.cat(self.compared)
 
-    def fits(self, linear, weights):
-        "Whether the program was made by this factory from weights that are still the same."
-        if linear != self.linear or _identity(weights) != self.identity: return False
+    def made_from(self, marks):
+        "Whether these are the objects that the program was made from, and no weight has moved."
+        if len(marks) != len(self.marks) or not all(map(is_, marks, self.marks)): return False
+        return _identity(self.weights) == self.identity
+
+    def fits(self, linear, marks):
+        "Whether the program was made by this factory from a model that is still the same."
+        if linear != self.linear or not self.made_from(marks): return False
         return torch.equal(self.read_sample(), self.sample)
 
     def __reduce__(self): return type(None), () # copies and pickles of a model have no program
 
 def _identity(weights):
     "Address and version of each tensor; those of inference mode have no version."
-    return [(id(w), w.data_ptr(), None if w.is_inference() else w._version) for w in weights]
+    return [(w.data_ptr(), None if w.is_inference() else w._version) for w in weights]
 
 def _as_integers(weights):
     "The bits of a tensor as the widest integers that fit."
@@ -245,14 +257,13 @@ def program_of(
     model:nn.Module,           # A model that `is_known`
     linear:Callable|None=None, # Factory of the products; None: `model.linear`, or `float_linear`
 )->Program:
-    "Return the program of a model, made again after a change of the weights."
+    "Return the program of a model, made again after a change of the model."
     factory = linear or model.linear or float_linear
-    weights = {id(w): w for m in parts(model) for w in m._parameters.values() if w is not None}
-    weights = list(weights.values())
+    marks = fingerprint(model) or []
     last:KeptProgram|None = vars(model).get("kept_program")
-    if last is None or not last.fits(factory, weights):
+    if last is None or not last.fits(factory, marks):
         with torch.inference_mode(False), torch.no_grad(): # it outlives the caller's mode
-            last = model.kept_program = KeptProgram(model, factory, weights)
+            last = model.kept_program = KeptProgram(model, factory, marks)
     return last.program
 
 def forget_program(

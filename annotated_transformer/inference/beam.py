@@ -236,8 +236,9 @@ def _search_rows(models, src, mask, limit, start_symbol, end_symbol, options, on
     state = _BeamState(src, limit, start_symbol, options.coverage_penalty)
     finished = _FinishedHypotheses(len(src), options.n_best, src.device)
     rows = state.rows
-    with fast_mode(models):
-        decoder = IncrementalDecoder(models, src[rows], None if mask is None else mask[rows])
+    with fast_mode(models) as flat:
+        seen = None if mask is None else mask[rows]
+        decoder = IncrementalDecoder(models, src[rows], seen, flat=flat)
         while len(state.rows):
             beam_step(decoder, state, finished, end_symbol, options, on_step)
     return finished.hypotheses()

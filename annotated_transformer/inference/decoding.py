@@ -83,8 +83,8 @@ def generate(
     active = torch.arange(len(src), device=src.device) # rows that have not ended
     if begin is not None: out = torch.cat([out, check_ids("begin", begin)], 1)
     with decoding_models(model) as models:
-        with fast_mode(models):
-            decoder = IncrementalDecoder(models, src, mask)
+        with fast_mode(models) as flat:
+            decoder = IncrementalDecoder(models, src, mask, flat=flat)
             first = out.size(1)
             while len(active) and out.size(1) < max_len:
                 logits = decoder.logits(out[active])

@@ -56,6 +56,7 @@ def _check_models(
     if isinstance(model, nn.Module) and not isinstance(model, nn.ModuleList): models = [model]
     elif isinstance(model, Iterable): models = list(model)
     else: models = []
+    models = [unwrap(m) if isinstance(m, nn.Module) else m for m in models]
     for m in models or [model]:
         missing = None in (_attribute(m, "encode"), _attribute(m, "generator"))
         if not models or missing or not isinstance(m, nn.Module):
