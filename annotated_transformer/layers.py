@@ -8,7 +8,7 @@ __all__ = ['RMSNorm', 'SwiGLU', 'GroupedAttention', 'QKNormAttention', 'Combined
 
 # %% ../nbs/07_layers.ipynb #5a6a587f
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +18,7 @@ from annotated_transformer.transformer import (
     LayerNorm,
     MultiHeadedAttention,
     PositionwiseFeedForward,
+    check_sizes,
     init_weights,
 )
 
@@ -31,6 +32,8 @@ class RMSNorm(nn.Module):
         eps:float=1e-6, # Added to the mean square
     ):
         super().__init__()
+        check_sizes(features=features)
+        check_number("eps", eps)
         self.weight = nn.Parameter(torch.ones(features))
         self.eps = eps
 
@@ -95,7 +98,7 @@ class QKNormAttention(MultiHeadedAttention):
 class CombinedAttention(MultiHeadedAttention):
     "Base of the classes that `combine` makes."
 
-@cache
+@lru_cache(typed=True) # groups=True is no number
 def combine(
     *kinds:type,   # Attention classes, the one that acts last on the heads first
     groups:int=1,  # Number of key and value heads, for `GroupedAttention`

@@ -233,7 +233,8 @@ class CachedStep(Step):
         "Embed the new ids."
         end = self.length + ids.size(1)
         positions = self.table.first(end)
-        if len(positions) < end: raise IndexError(f"position {end} is above {len(positions)}")
+        if len(positions) < end:
+            raise IndexError(f"{end} tokens: positions end at max_len={len(positions)}")
         return self.model.tgt_embed[0](ids) + positions[self.length:]
 
     def run_layers(self, x, causal):
