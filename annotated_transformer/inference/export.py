@@ -27,7 +27,7 @@ from annotated_transformer.transformer import (
 
 from ..checks import check_choice, check_number, is_patched, require
 from ..data.words import PAD, SPECIALS
-from ..engine.cache import CachedStep, PositionTable, can_cache
+from ..engine.cache import CachedStep, PositionTable, can_cache, position_limit
 from ..files import atomic_folder
 from ..layers import CombinedAttention
 from ..positions import RotaryAttention, ShawAttention
@@ -65,7 +65,7 @@ def _position_table(positions, rows):
     "The first rows of a table of positions."
     if isinstance(positions, LearnedPositions):
         return positions.embed.lut.weight * math.sqrt(positions.embed.d_model)
-    if isinstance(positions, PositionalEncoding): return sinusoids(rows, positions.pe.size(-1))
+    if isinstance(positions, PositionalEncoding): return sinusoids(rows, positions.pe.size(-1), torch.float32)
     raise ValueError(f"positions are a {type(positions).__name__}: "
                      "CTranslate2 has 'sinusoidal', 'learned', 'rotary' and 'shaw' ones.")
 
@@ -249,7 +249,7 @@ class OnnxDecoder(nn.Module):
     def __init__(self, model, rows=4096):
         super().__init__()
         self.model = model
-        like = torch.zeros(model.tgt_embed[0].d_model)
+        like = model.tgt_embed[0].lut.weight[0]
         self.register_buffer("table", PositionTable(model.tgt_embed[1], like).first(rows).clone())
 
     def forward(self,
@@ -288,17 +288,25 @@ def export_onnx(
         inputs = dict(tgt=src[:, :1], past_k=past_k, past_v=past_v,
                       source_k=k, source_v=v, mask=mask)
         outputs = ["source_k", "source_v", "mask"]
-        _save_graph(new/"encoder.onnx", encoder, dict(src=src), outputs, opset)
+        limit = _source_limit(model)
+        _save_graph(new/"encoder.onnx", encoder, dict(src=src), outputs, opset, source=limit)
         outputs, longest = ["scores", "new_k", "new_v"], len(decoder.table) - 1
         _save_graph(new/"decoder.onnx", decoder, inputs, outputs, opset, longest)
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
     return Path(folder)
 
 # %% ../../nbs/48_export.ipynb #f12208b4
-def _save_graph(path, module, inputs, outputs, opset, longest=4096):
+def _source_limit(model):
+    "Longest source of a graph; a table of positions that grows gets as many rows."
+    positions, like = model.src_embed[1], model.src_embed[0].lut.weight[:1]
+    limit = int(min(4096, position_limit(positions)))
+    positions(like.new_zeros(1, limit, like.size(1)))
+    return limit
+
+def _save_graph(path, module, inputs, outputs, opset, longest=4096, source=4096):
     "Trace a module and write its graph, without the messages of the exporter."
     batch = torch.export.Dim("batch", min=1, max=4096)
-    source = torch.export.Dim("source", min=1, max=4096)
+    source = torch.export.Dim("source", min=1, max=source)
     past = torch.export.Dim("past", min=0, max=longest)
     axes = dict(src={0: batch, 1: source}, tgt={0: batch}, mask={0: batch, 2: source},
                 past_k={1: batch, 3: past}, past_v={1: batch, 3: past},
