@@ -25,20 +25,25 @@ from annotated_transformer.transformer import (
     sinusoids,
 )
 
-from ..checks import check_number
+from ..checks import check_number, check_whole
 from ..engine.cache import CachedStep
+from ..positions import Constants
 
 # %% ../../nbs/67_depth.ipynb #4d5bf5cd
-class StepNorm(nn.Module):
+class StepNorm(Constants):
     "A shared layer normalization that adds the sinusoid of one step to its input."
     def __init__(self,
         norm:LayerNorm, # Shared by all steps
         step:int,       # Number of the step, from 0
     ):
         super().__init__()
-        self.norm = norm
-        signal = sinusoids(step + 1, len(norm.weight))[step]
-        self.register_buffer("signal", signal.to(norm.weight), persistent=False)
+        check_number("step", step, 0, 2**20, whole=True)
+        self.norm, self.step = norm, step
+        signal = self.constant("signal").to(norm.weight)
+        self.register_buffer("signal", signal, persistent=False)
+
+    def constant(self, name):
+        return sinusoids(self.step + 1, len(self.norm.weight), torch.float64)[self.step]
 
     def forward(self,
         x:Tensor, # `(B, T, D)`
@@ -59,7 +64,7 @@ def share_layers(
     signal:bool=True,  # Add the sinusoid of the step
 )->nn.Module:          # The same stack
     "Apply the first layer in every step (1807.03819, §2.1)."
-    check_number("steps", steps, 1, whole=True)
+    check_number("steps", steps, 1, 2**20, whole=True)
     def layer_of(step):
         layer = shallow_copy(first)
         layer.sublayer = nn.ModuleList(shallow_copy(connection) for connection in first.sublayer)
@@ -79,7 +84,7 @@ class Halting(NamedTuple):
     cost:Tensor  # Ponder cost N + R `(B, L)`
 
 # %% ../../nbs/67_depth.ipynb #9dbdf633
-class AdaptiveSteps(nn.Module):
+class AdaptiveSteps(Constants):
     "Encoder or decoder that applies one layer until each token halts (1603.08983, §2)."
     def __init__(self,
         layer:nn.Module, # Applied in every step
@@ -87,15 +92,17 @@ class AdaptiveSteps(nn.Module):
         eps:float=.01,   # A token halts when the sum of p reaches 1 - eps
     ):
         super().__init__()
-        check_number("steps", steps, 1, whole=True)
+        check_number("steps", steps, 1, 2**20, whole=True)
         check_number("eps", eps, 0, 1)
         self.layer = layer
         self.eps = eps
         self.max_steps = steps
         self.norm = LayerNorm(layer.size) if layer.norm_first else nn.Identity()
         self.halt = nn.Linear(layer.size, 1)
-        signal = sinusoids(steps, layer.size).to(self.halt.weight)
+        signal = self.constant("signal").to(self.halt.weight)
         self.register_buffer("signal", signal, persistent=False)
+
+    def constant(self, name): return sinusoids(self.max_steps, self.layer.size, torch.float64)
 
     def run(self,
         x:Tensor, # `(B, L, D)`
@@ -152,6 +159,8 @@ class LossWithCost:
         weight:float,  # Weight of the cost, for a whole update
         pad:int=2,     # Id of `<blank>`
     ):
+        check_number("weight", weight)
+        check_whole(0, pad=pad)
         self.loss = loss
         self.weight = weight
         self.pad = pad
@@ -247,6 +256,7 @@ class EarlyExitStep(CachedStep):
         threshold:float=1., # Difference of the two highest probabilities; 1: never leave
     ):
         super().__init__(model, src, mask)
+        check_number("threshold", threshold, -1, 1)
         self.threshold, self.depth = threshold, None
 
     def run_layers(self, x, causal):
@@ -288,6 +298,9 @@ def early_exit_search(
     pad:int=2,                # Id of `<blank>`, which fills rows that have ended
 )->tuple[Tensor, Tensor]:     # Ids `(B, L)`, layers of each generated token `(B, L - 1)`
     "Greedy decoding with early exit."
+    check_whole(max_len=max_len)
+    check_whole(0, start_symbol=start_symbol, pad=pad)
+    if end_symbol is not None: check_whole(0, end_symbol=end_symbol)
     step = EarlyExitStep(model, src, src_mask, threshold)
     out = src.new_full((len(src), 1), start_symbol)
     ended, depths = torch.zeros(len(src), dtype=torch.bool, device=src.device), []

@@ -28,6 +28,7 @@ from annotated_transformer.transformer import (
     target_mask,
 )
 
+from ..checks import check_number, check_whole
 from ..data.batching import pad_rows
 from ..train.hardware import hardware
 from .shapes import random_rows, warmup_decay
@@ -55,6 +56,8 @@ def train_stack(
 )->Tensor:                       # Training losses `(updates, models)`
     "Train models at the same time, each with its own weights and data."
     if not models: raise ValueError("models is empty: give one model or more")
+    check_whole(updates=updates, warmup=warmup)
+    check_number("lr", lr)
     device = next(models[0].parameters()).device
     objectives = [Objective(model.train(), loss) for model in models]
     weights, buffers = stack_module_state(objectives)
@@ -91,6 +94,7 @@ def tied_places(module):
 
 def rate_groups(weights, lr, factors=None):
     "Groups of parameters with one learning rate each."
+    check_number("lr", lr)
     groups = {}
     for name, p in weights.items():
         matching = [f for fragment, f in (factors or {}).items() if fragment in name]
@@ -171,6 +175,7 @@ def sentence_batches(
     rows:int=128,   # Rows per update
 ):                  # -> iterator over two tensors `(models, rows, longest)`
     "Draw rows; each model passes over all of them in its own order."
+    check_whole(rows=rows)
     rngs = [torch.Generator().manual_seed(seed) for seed in seeds]
     while True:
         orders = torch.stack([torch.randperm(len(src), generator=rng) for rng in rngs])
@@ -228,7 +233,9 @@ def copy_rows(
     longest:int=10,   # Longest row
 ):                    # -> iterator over `(models, rows, 1 + length)`
     "Draw rows of random symbols after `<s>`; all rows of an update have one length."
-    if V < 5: raise ValueError(f"V={V} leaves no symbols after the four special tokens")
+    check_whole(5, V=V)
+    check_whole(rows=rows, shortest=shortest)
+    check_whole(shortest, longest=longest)
     rng, rngs = random.Random(0), [torch.Generator().manual_seed(seed) for seed in seeds]
     while True:
         n = rng.randint(shortest, longest)
@@ -251,15 +258,20 @@ def recall_rows(
     symbols:int=32,   # Number of keys, and number of values
 ):                    # -> iterator over `(models, rows, 2 * pairs + 2 * queries)`
     "Draw rows for associative recall: keys with their values, then queries with their values."
+    check_whole(rows=rows, symbols=symbols)
+    if queries is not None: check_whole(queries=queries)
     if pairs[1] > symbols:
         raise ValueError(f"pairs={pairs} needs more keys than symbols={symbols}")
     rng, rngs = random.Random(0), [torch.Generator().manual_seed(seed) for seed in seeds]
     while True:
         n = rng.randint(*pairs)
-        yield torch.stack([recall_row(g, n, queries or n, rows, symbols) for g in rngs]),
+        yield torch.stack([recall_row(g, n, n if queries is None else queries, rows, symbols) for g in rngs]),
 
 def recall_row(rng, pairs, queries, rows, symbols):
     "One model's rows `(rows, 2 * pairs + 2 * queries)`; keys differ within a row."
+    check_whole(rows=rows, symbols=symbols)
+    check_number("pairs", pairs, 1, symbols, whole=True)
+    check_number("queries", queries, 1, pairs, whole=True)
     keys = torch.rand(rows, symbols, generator=rng).argsort(-1)[:, :pairs]
     values = torch.randint(symbols, (rows, pairs), generator=rng) + symbols
     chosen = torch.rand(rows, pairs, generator=rng).argsort(-1)[:, :queries]

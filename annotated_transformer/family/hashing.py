@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import check_number, check_whole
 from ..transformer import Decoder, MultiHeadedAttention, masked_softmax
 from .shapes import CausalLayer
 
@@ -37,6 +38,7 @@ def sort_positions(
 
 def same_place(bucket_i, chunk_i, bucket_j, chunk_j, chunks):
     "Whether pairs are in one bucket and in the same chunk, or the key's chunk is the one before."
+    check_whole(chunks=chunks)
     step = (chunk_i - chunk_j) % chunks
     return (bucket_i == bucket_j) & (step <= 1)
 
@@ -65,6 +67,8 @@ def lsh_attention(
 )->Tensor:            # `(B, h, n, d_v)`
     "Attention among visible pairs of all rounds, O(rounds · n · m) scores."
     n = q.size(2)
+    check_whole(chunk=chunk)
+    if n % chunk: raise ValueError(f"chunk={chunk} does not divide the n={n} positions")
     outputs, sums = [], []
     orders, places = sort_positions(buckets)                          # (rounds, B, h, n)
     chunks = places // chunk
@@ -96,6 +100,9 @@ def visible_pairs(
     chunk:int,      # Positions per chunk m
 )->Tensor:          # `(B, h, n, n)`, True where query i and key j meet in some round
     "Pairs that `lsh_attention` computes, as a dense mask."
+    check_whole(chunk=chunk)
+    if buckets.size(-1) % chunk:
+        raise ValueError(f"chunk={chunk} does not divide the n={buckets.size(-1)} positions")
     chunks = sort_positions(buckets)[1] // chunk
     return same_place(buckets[..., :, None], chunks[..., :, None], buckets[..., None, :],
                       chunks[..., None, :], buckets.size(-1) // chunk).any(0)
@@ -132,6 +139,8 @@ class LSHAttention(SharedAttention):
     "Self-attention with shared queries and keys, among vectors with equal hashes."
     def __init__(self, h, d_model, *args, chunk=16, rounds=2, buckets=8):
         super().__init__(h, d_model, *args)
+        check_whole(chunk=chunk, rounds=rounds)
+        check_whole(2, buckets=buckets)
         self.chunk = chunk
         self.register_buffer("rotations", torch.randn(rounds, self.d_k, buckets // 2))
 
@@ -251,6 +260,8 @@ class RoutingAttention(SharedAttention):
     "Self-attention with shared queries and keys, among the members of each cluster."
     def __init__(self, h, d_model, *args, clusters=8, decay=.999):
         super().__init__(h, d_model, *args)
+        check_whole(clusters=clusters)
+        check_number("decay", decay, 0, 1)
         self.decay = decay
         self.register_buffer("centroids", F.normalize(torch.randn(h, clusters, self.d_k), dim=-1))
 

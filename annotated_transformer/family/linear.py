@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import check_whole
 from ..transformer import MultiHeadedAttention, attention
 from .shapes import LanguageModel, layer_with_result
 
@@ -63,6 +64,7 @@ def causal_linear_attention(
     chunk:int=64,           # Positions per chunk
 )->tuple[Tensor, Tensor]:   # `(..., T, d_v)` and the state after the last position
     "Linear attention to each position and the ones before it."
+    check_whole(chunk=chunk)
     if state is None: state = key_value_state(k[..., :0, :], v[..., :0, :])
     outputs = []
     for a, b, c in zip(*(x.split(chunk, -2) for x in (q, k, v))):
@@ -174,6 +176,7 @@ def orthogonal_gaussian(
     signs:bool=True, # Multiply by the signs of R's diagonal; without them the draw is biased
 )->Tensor:           # `(*draws, m, K)`
     "Normal vectors, orthogonal in blocks of K (2009.14794, §2.4)."
+    check_whole(m=m, K=K)
     blocks = torch.randn(*draws, -(-m // K), K, K, generator=generator)
     Q, R = torch.linalg.qr(blocks)
     if signs: Q = Q * R.diagonal(dim1=-2, dim2=-1).sign()[..., None, :]
@@ -229,6 +232,7 @@ class LinformerAttention(MultiHeadedAttention):
     sharings = ("none", "headwise", "key-value")
     def __init__(self, h, d_model, *args, length=64, k=16, sharing="headwise"):
         super().__init__(h, d_model, *args)
+        check_whole(length=length, k=k)
         if sharing not in self.sharings:
             raise ValueError(f"sharing={sharing!r} is not one of {', '.join(self.sharings)}")
         shape = h if sharing == "none" else 1, k, length

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import check_number, check_whole
 from ..transformer import MultiHeadedAttention, attention, subsequent_mask
 from .shapes import LanguageModel, layer_with_result
 
@@ -25,6 +26,8 @@ def segment_mask(
     device=None, # Device of the mask
 )->Tensor:       # `(1, T, M + T)`, True where attention is allowed
     "The whole memory, and the segment up to the query."
+    check_whole(T=T)
+    check_whole(0, M=M)
     return torch.ones(1, T, M + T, dtype=torch.bool, device=device).tril(M)
 
 def layer_with_memory(
@@ -44,6 +47,7 @@ def no_memory(
     B:int,               # Batch size
 )->list[Tensor]:         # One empty memory `(B, 0, D)` per layer
     "Return the empty memory of the first segment."
+    check_whole(0, B=B)
     weight = model.generator.proj.weight
     return [weight.new_zeros(B, 0, weight.size(1)) for _ in model.decoder.layers]
 
@@ -55,6 +59,7 @@ def run_segment(
     detach:bool=True,        # No gradient into the memory
 )->tuple[Tensor, list[Tensor]]: # Logits `(B, T, V)` and the new memory
     "Run one segment (1901.02860, §3.2)."
+    check_whole(0, keep=keep)
     x = model.tgt_embed(ids)
     new = []
     for layer, past in zip(model.decoder.layers, memory):
@@ -75,6 +80,7 @@ class Compression(nn.Module):
         super().__init__()
         if kind not in ("conv", "mean", "max"):
             raise ValueError(f"kind={kind!r} is not 'conv', 'mean' or 'max'")
+        check_whole(d_model=d_model, rate=rate)
         self.rate, self.kind = rate, kind
         self.conv = nn.Conv1d(d_model, d_model, rate, stride=rate)
         self.restore = nn.ConvTranspose1d(d_model, d_model, rate, stride=rate)
@@ -159,6 +165,9 @@ def knn_probabilities(
     scale:float=1., # Multiplies the squared distances
 )->Tensor:          # Probabilities `(Q, V)`
     "Softmax of the negative squared distances, added up by token."
+    check_whole(vocab=vocab)
+    check_number("k", k, 1, len(keys), whole=True)
+    check_number("scale", scale)
     squared, at = torch.cdist(queries, keys).square().topk(k, largest=False)
     weights = (-scale * squared).softmax(-1)
     return weights.new_zeros(len(queries), vocab).scatter_add(1, tokens[at], weights)
@@ -169,6 +178,7 @@ def mix(
     share:float, # Share λ of the neighbors
 )->Tensor:       # Log-probabilities `(Q, V)`
     "Mix two distributions."
+    check_number("share", share, 0, 1)
     return (share * knn + (1 - share) * logp.exp()).clamp(min=1e-10).log()
 
 # %% ../../nbs/66_memory.ipynb #40a6789d
@@ -176,6 +186,7 @@ class MemorizingAttention(MultiHeadedAttention):
     "Self-attention in a segment, mixed with attention over a store (2203.08913, §3)."
     def __init__(self, h, d_model, *args, top=16):
         super().__init__(h, d_model, *args)
+        check_whole(top=top)
         self.top = top
         self.gate = nn.Parameter(torch.zeros(h, 1, 1))           # share of the store: a sigmoid
         self.scale = nn.Parameter(torch.full((h, 1, 1), 10.))    # of the cosine scores
@@ -222,6 +233,8 @@ def add_store(
     top:int=16,          # Keys that each query takes from the store
 )->LanguageModel:        # The same model
     "Replace the self-attention of one layer by `MemorizingAttention` with the same weights."
+    layers = len(model.decoder.layers)
+    check_number("n", n, -layers, layers - 1, whole=True)
     old = model.decoder.layers[n].self_attn
     new = MemorizingAttention(old.h, old.d_model, old.dropout.p, top=top)
     new.load_state_dict(old.state_dict(), strict=False)
@@ -252,6 +265,7 @@ def segments(
     T:int,      # Positions per segment
 )->Iterator[Tensor]: # Ids `(rows, T + 1)`; the last one is only a label
     "Cut a text into rows and segments."
+    check_whole(rows=rows, T=T)
     n = (len(ids) - 1) // rows // T * T
     starts = torch.arange(rows, device=ids.device)[:, None] * n
     for at in range(0, n, T): yield ids[starts + at + torch.arange(T + 1, device=ids.device)]

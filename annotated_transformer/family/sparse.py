@@ -15,19 +15,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..checks import check_number, check_whole
 from ..transformer import MultiHeadedAttention, subsequent_mask
 
 # %% ../../nbs/63_sparse.ipynb #8333e2db
 def window(width):
     "Keys within a distance, on both sides (2004.05150, §3.1)."
+    check_whole(0, width=width)
     return lambda i, j: (i - j).abs() <= width
 
 def dilated(width, step):
     "Every `step`-th key within `width` steps (2004.05150, §3.1)."
+    check_whole(0, width=width)
+    check_whole(step=step)
     return lambda i, j: ((i - j).abs() <= width * step) & ((i - j) % step == 0)
 
 def image_1d(block, memory):
     "The query's block and `memory` keys before it (1802.05751, §3.3)."
+    check_whole(block=block)
+    check_whole(0, memory=memory)
     def allowed(i, j):
         start = i // block * block
         return (j >= start - memory) & (j < start + block)
@@ -35,6 +41,8 @@ def image_1d(block, memory):
 
 def image_2d(columns, radius):
     "Pixels within a square around the query's pixel; rows of `columns` pixels (1802.05751, §3.3)."
+    check_whole(columns=columns)
+    check_whole(0, radius=radius)
     def allowed(i, j):
         rows, steps = i // columns - j // columns, i % columns - j % columns
         return (rows.abs() <= radius) & (steps.abs() <= radius)
@@ -43,14 +51,18 @@ def image_2d(columns, radius):
 # %% ../../nbs/63_sparse.ipynb #665ba235
 def strided(step):
     "The nearest keys and every `step`-th key (1904.10509, §4.3)."
+    check_whole(step=step)
     return lambda i, j: ((i - j).abs() < step) | ((i - j) % step == 0)
 
 def fixed(step, summary=1):
     "The query's block, and the last `summary` keys of every block (1904.10509, §4.3)."
+    check_whole(step=step)
+    check_whole(0, summary=summary)
     return lambda i, j: (i // step == j // step) | (j % step >= step - summary)
 
 def blockwise(size, order):
     "Block b attends to block `order[b]`, a permutation (1911.02972, §3)."
+    check_whole(size=size)
     order = torch.as_tensor(order)
     if not torch.equal(order.sort().values, torch.arange(len(order))):
         raise ValueError(f"order={order.tolist()} is not a permutation of 0 to {len(order) - 1}")
@@ -59,20 +71,27 @@ def blockwise(size, order):
 # %% ../../nbs/63_sparse.ipynb #0bbe6b40
 def longformer(width, places):
     "A window, and global positions: they attend to all, all attend to them (2004.05150, §3.1)."
+    check_whole(0, width=width)
     def is_global(i): return torch.isin(i, torch.tensor(list(places), device=i.device))
     return lambda i, j: ((i - j).abs() <= width) | is_global(i) | is_global(j)
 
 def etc(extra, width):
     "The first `extra` positions are global tokens, the others have a window (2004.08483, §3)."
+    check_whole(0, extra=extra, width=width)
     return lambda i, j: (i < extra) | (j < extra) | ((i - j).abs() <= width)
 
 def big_bird(n, block, random=1, seed=0):
     "Blocks: neighbors, first and last, and `random` others per row (2007.14062, §2)."
+    check_whole(n=n, block=block)
+    check_whole(0, random=random)
+    check_number("seed", seed, 0, 2**63 - 1, whole=True)
     if n % block: raise ValueError(f"n={n} is not a multiple of block={block}")
     blocks, rng = n // block, torch.Generator().manual_seed(seed)
     seen = (torch.arange(blocks)[:, None] - torch.arange(blocks)).abs() <= 1
-    seen.scatter_(1, torch.rand(blocks, blocks, generator=rng).argsort(-1)[:, :random], True)
-    seen[[0, -1]], seen[:, [0, -1]] = True, True
+    seen[[0, -1]] = True
+    seen[:, [0, -1]] = True
+    draws = torch.rand(blocks, blocks, generator=rng).masked_fill(seen, 2) # seen blocks come last
+    seen |= torch.zeros_like(seen).scatter(1, draws.argsort(-1)[:, :random], True)
     return lambda i, j: seen.to(i.device)[i // block, j // block]
 
 # %% ../../nbs/63_sparse.ipynb #cdde7701
@@ -88,6 +107,7 @@ def pattern_mask(
     device=None,      # Device of the mask
 )->Tensor:            # `(n, n)`, True where attention is allowed
     "Return the pattern as a mask."
+    check_whole(n=n)
     i = torch.arange(n, device=device)
     return pattern(i[:, None], i[None]).expand(n, n)
 
@@ -97,6 +117,7 @@ def hops(
     most:int=64,  # Largest number of layers
 )->int|None:      # Number of layers; None: some pairs are not connected
     "Layers after which every query depends on every key (causal: on every earlier one)."
+    check_whole(most=most)
     wanted = torch.ones_like(mask) if mask.triu(1).any() else torch.ones_like(mask).tril()
     step, reached = mask.float(), torch.eye(len(mask), device=mask.device)
     for layers in range(1, most + 1):
@@ -118,6 +139,7 @@ def plan(
     device=None,      # Device of the result
 )->list[Group]:
     "For each block of queries the keys that any of them needs."
+    check_whole(-2**40, n=n, block=block)
     if n < 1 or block < 1: raise ValueError(f"n={n} and block={block} must be 1 or more")
     mask = F.pad(pattern_mask(pattern, n, device), (0, 0, 0, -n % block))
     mask = mask.unflatten(0, (-1, block))                                   # (c, block, n)
@@ -142,6 +164,7 @@ def sparse_attention(
     dropout:float=0.,    # Dropout probability of the weights
 )->Tensor:               # `(B, h, n, d_v)`
     "Attention over the planned pairs."
+    check_number("dropout", dropout, 0, 1)
     n, block = q.size(2), groups[0].mask.size(1)
     outputs = []
     planned = sum(len(group.blocks) for group in groups)
@@ -159,7 +182,7 @@ def sparse_attention(
     return torch.cat(outputs, 2)[:, :, order].flatten(2, 3)[:, :, :n]
 
 # %% ../../nbs/63_sparse.ipynb #e65a4004
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def cached_plan(pattern, is_causal, n, block, device):
     "Plan of a pattern, computed once for each length and device."
     with torch.inference_mode(False):
@@ -169,6 +192,7 @@ class SparseAttention(MultiHeadedAttention):
     "Self-attention with a pattern, or a list for equal shares of the heads; default: window 16."
     def __init__(self, h, d_model, *args, pattern=None, block=16):
         super().__init__(h, d_model, *args)
+        check_whole(block=block)
         pattern = pattern or window(16)
         self.patterns, self.block = [pattern] if callable(pattern) else [*pattern], block
         if h % len(self.patterns):
