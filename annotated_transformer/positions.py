@@ -107,7 +107,8 @@ class LearnedPerLayerAttention(MultiHeadedAttention):
         "Add the projected vectors of the positions, then split."
         end = start + k.size(1)
         max_len = self.positions.lut.num_embeddings
-        if end > max_len: raise IndexError(f"{end} tokens: learned positions end at max_len={max_len}")
+        if end > max_len:
+            raise IndexError(f"{end} tokens: learned positions end at max_len={max_len}")
         p = self.positions(torch.arange(start, end, device=k.device))      # (S, D)
         q = q + F.linear(p[k.size(1) - q.size(1):], self.W_q.weight)
         k = k + F.linear(p, self.W_k.weight)

@@ -265,7 +265,8 @@ def recall_rows(
     rng, rngs = random.Random(0), [torch.Generator().manual_seed(seed) for seed in seeds]
     while True:
         n = rng.randint(*pairs)
-        yield torch.stack([recall_row(g, n, n if queries is None else queries, rows, symbols) for g in rngs]),
+        asked = n if queries is None else queries
+        yield torch.stack([recall_row(g, n, asked, rows, symbols) for g in rngs]),
 
 def recall_row(rng, pairs, queries, rows, symbols):
     "One model's rows `(rows, 2 * pairs + 2 * queries)`; keys differ within a row."

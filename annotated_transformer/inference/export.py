@@ -65,7 +65,8 @@ def _position_table(positions, rows):
     "The first rows of a table of positions."
     if isinstance(positions, LearnedPositions):
         return positions.embed.lut.weight * math.sqrt(positions.embed.d_model)
-    if isinstance(positions, PositionalEncoding): return sinusoids(rows, positions.pe.size(-1), torch.float32)
+    if isinstance(positions, PositionalEncoding):
+        return sinusoids(rows, positions.pe.size(-1), torch.float32)
     raise ValueError(f"positions are a {type(positions).__name__}: "
                      "CTranslate2 has 'sinusoidal', 'learned', 'rotary' and 'shaw' ones.")
 
