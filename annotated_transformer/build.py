@@ -10,9 +10,10 @@ import math
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+
 from annotated_transformer.transformer import (
     EncoderDecoder,
-    check_model_size,
     make_model,
     position_scheme,
 )
@@ -67,6 +68,8 @@ def check_room(
                          f"{free / 2**30:,.1f} GB are free.")
 
 # %% ../nbs/08_build.ipynb #c10bcc75
+_MODULE = 2**13 # Bytes that one module takes beside its weights, about
+
 def check_fits(
     config:TransformerConfig, # Hyper-parameters
     src_vocab:int=1,          # Size of the source vocabulary; 1: not known yet
@@ -75,8 +78,14 @@ def check_fits(
 )->None:
     "Raise if a model does not fit into the free memory."
     c = config
-    needed = check_model_size(
-        c.d_model, c.d_ff, c.h, c.d_k, c.d_v, N=c.N, N_decoder=c.N_decoder or c.N,
-        src_vocab=src_vocab, tgt_vocab=tgt_vocab)
-    sizes = f"A model of N={c.N}, d_model={c.d_model}, d_ff={c.d_ff}, h={c.h}"
-    check_room(sizes, needed * (4 if training else 1))
+    N_decoder = c.N_decoder or c.N
+    d_k = c.d_k or c.d_model // c.h
+    heads = 2 * c.h * (d_k + (c.d_v or d_k)) * (c.N + 2 * N_decoder)
+    numbers = c.d_model * (heads + 2 * c.d_ff * (c.N + N_decoder) + src_vocab + tgt_vocab)
+    on_cpu = torch.get_default_device().type == "cpu"
+    copies = 4 if training else 1 # weights; gradients and two averages of Adam
+    needed = _MODULE * (18 * c.N + 27 * N_decoder)
+    if on_cpu: needed += numbers * copies * torch.get_default_dtype().itemsize
+    sizes = f"d_k={d_k}, src_vocab={src_vocab}, tgt_vocab={tgt_vocab}"
+    check_room(f"A model of N={c.N}, N_decoder={N_decoder}, d_model={c.d_model}, d_ff={c.d_ff}, "
+               f"h={c.h}, {sizes}", needed)

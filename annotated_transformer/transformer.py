@@ -4,17 +4,16 @@
 
 # %% auto #0
 __all__ = ['recorders', 'last_maps', 'POSITIONS', 'masked_softmax', 'attention', 'check_sizes', 'MultiHeadedAttention',
-           'eager_calls', 'record_attention', 'padding_mask', 'subsequent_mask', 'target_mask',
-           'PositionwiseFeedForward', 'LayerNorm', 'SublayerConnection', 'init_embedding', 'Embeddings', 'Generator',
-           'sinusoids', 'PositionalEncoding', 'LearnedPositions', 'position_scheme', 'check_memory', 'clones',
-           'final_norm', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder', 'EncoderDecoder', 'init_weights',
-           'tie_embeddings', 'check_model_size', 'make_model', 'Batch', 'LabelSmoothing', 'SimpleLossCompute', 'rate',
-           'TrainState', 'DummyOptimizer', 'DummyScheduler', 'run_epoch', 'data_gen', 'greedy_decode']
+           'record_attention', 'padding_mask', 'subsequent_mask', 'target_mask', 'PositionwiseFeedForward', 'LayerNorm',
+           'SublayerConnection', 'init_embedding', 'Embeddings', 'Generator', 'sinusoids', 'PositionalEncoding',
+           'LearnedPositions', 'position_scheme', 'clones', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder',
+           'EncoderDecoder', 'init_weights', 'tie_embeddings', 'make_model', 'Batch', 'LabelSmoothing',
+           'SimpleLossCompute', 'rate', 'TrainState', 'DummyOptimizer', 'DummyScheduler', 'run_epoch', 'data_gen',
+           'greedy_decode']
 
 # %% ../nbs/01_transformer.ipynb #4663515f
 import copy
 import math
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -37,9 +36,8 @@ def masked_softmax(
     if mask is not None:
         if mask.dim() == 3 and scores.dim() == 4: mask = mask.unsqueeze(1)  # for all heads
         try: scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
-        except RuntimeError as error:
-            raise RuntimeError(f"mask {tuple(mask.shape)} for scores {tuple(scores.shape)}, "
-                               f"(B, h, T, S): {error}") from None
+        except RuntimeError as e:
+            raise RuntimeError(f"mask {*mask.shape,} for scores {*scores.shape,}: {e}") from None
     weights = scores.softmax(-1)
     if mask is not None: weights = weights.masked_fill(mask == 0, 0)  # a row without keys: zeros
     return weights
@@ -64,8 +62,7 @@ recorders = ContextVar("recorders", default={}) # Attention module -> function o
 def check_sizes(**sizes:int)->None: # By name
     "Raise unless every size is a whole number from 1 to 2**40."
     for name, size in sizes.items():
-        whole = isinstance(size, Integral) and not isinstance(size, bool)
-        if not whole or not 1 <= size <= 2**40:
+        if not isinstance(size, Integral) or isinstance(size, bool) or not 1 <= size <= 2**40:
             raise ValueError(f"{name}={size!r:.40} is not a whole number from 1 to 2**40")
 
 class MultiHeadedAttention(nn.Module):
@@ -123,23 +120,18 @@ class MultiHeadedAttention(nn.Module):
 # %% ../nbs/01_transformer.ipynb #998a1739
 last_maps = WeakKeyDictionary() # Model -> maps of its last recording
 
-def eager_calls():
-    "Context without compiled code, which records nothing."
-    if "torch._dynamo" not in sys.modules: return nullcontext() # nothing is compiled
-    return torch.compiler.set_stance("force_eager")
-
 @contextmanager
 def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
     "Record weights `(B, h, T, S)` before dropout: name of the module -> those of its last call."
     modules = {m: name.replace("_orig_mod.", "") for name, m in model.named_modules()
                if isinstance(m, MultiHeadedAttention)}
-    if not modules: # lab.interop converts other models
-        raise ValueError(f"{type(model).__name__} contains no MultiHeadedAttention of this package")
+    if not modules: raise ValueError(f"{type(model).__name__} contains no MultiHeadedAttention")
     maps = last_maps[model] = {}
     def recorder(name): return lambda weights: maps.update({name: weights})
     old = recorders.set({**recorders.get(), **{m: recorder(name) for m, name in modules.items()}})
+    compiled = "torch._dynamo" in sys.modules # Compiled code records nothing: leave it aside
     try:
-        with eager_calls(): yield maps
+        with torch.compiler.set_stance("force_eager") if compiled else nullcontext(): yield maps
     finally: recorders.reset(old)
 
 # %% ../nbs/01_transformer.ipynb #644de676
@@ -298,26 +290,11 @@ def position_scheme(name:str)->tuple[type, type]: # Position module, self-attent
     return scheme, getattr(scheme, "attention", MultiHeadedAttention)
 
 # %% ../nbs/01_transformer.ipynb #4b8cf065
-def check_memory(numbers:int, modules:int, **sizes:int)->int: # Bytes that are needed at least
-    "Raise if modules whose weights have so many numbers exceed the memory of this machine."
-    if torch.get_default_device().type != "cpu": numbers = 0
-    needed = int(numbers) * torch.get_default_dtype().itemsize + int(modules) * 2**13
-    if not hasattr(os, "sysconf"): return needed # the system does not say
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        raise ValueError(f"{given} needs {needed >> 30:,} GB, this machine has {memory >> 30:,}")
-    return needed
-
 def clones(module:nn.Module, N:int)->nn.ModuleList: # They share no parameters
     "Return N deep copies of a module."
-    numbers = sum(p.numel() for p in module.parameters())
-    check_memory(N * numbers, N * len([*module.modules()]), N=N)
+    parts = N * len([*module.modules()])
+    if parts > 2**20: raise ValueError(f"N={N} copies have {parts:,} modules, more than {2**20:,}")
     return nn.ModuleList(copy.deepcopy(module) for _ in range(N))
-
-def final_norm(layer:nn.Module)->nn.Module:
-    "Return the norm that ends a stack of such layers: none after post-norm layers."
-    return LayerNorm(layer.size) if getattr(layer, "norm_first", True) else nn.Identity()
 
 class EncoderLayer(nn.Module):
     "Self-attention and feed-forward network (§3.1)."
@@ -371,7 +348,7 @@ class Encoder(nn.Module):
     def __init__(self, layer:nn.Module, N:int):
         super().__init__()
         self.layers = clones(layer, N)
-        self.norm = final_norm(layer)
+        self.norm = LayerNorm(layer.size) if getattr(layer, "norm_first", True) else nn.Identity()
 
     def forward(self, x:Tensor, mask:Tensor|None=None)->Tensor: # `(B, S, D)`
         "Apply the layers in order."
@@ -384,7 +361,7 @@ class Decoder(nn.Module):
     def __init__(self, layer:nn.Module, N:int):
         super().__init__()
         self.layers = clones(layer, N)
-        self.norm = final_norm(layer)
+        self.norm = LayerNorm(layer.size) if getattr(layer, "norm_first", True) else nn.Identity()
 
     def forward(self, x, memory, src_mask=None, tgt_mask=None): # `(B, T, D)`
         "Apply the layers in order."
@@ -452,17 +429,6 @@ def tie_embeddings(
     return model
 
 # %% ../nbs/01_transformer.ipynb #1f3ae062
-def check_model_size(d_model, d_ff, h, d_k, d_v, **counts)->int: # Bytes that are needed at least
-    "Raise if a size is invalid, or if a model of these sizes does not fit into memory."
-    sizes = dict(counts, d_model=d_model, d_ff=d_ff, h=h)
-    sizes |= {name: size for name, size in dict(d_k=d_k, d_v=d_v).items() if size is not None}
-    check_sizes(**sizes)
-    N, N_decoder, *vocabularies = counts.values()
-    d_k = d_k or d_model // h
-    layers = 2 * h * (d_k + (d_v or d_k)) * (N + 2 * N_decoder) + 2 * d_ff * (N + N_decoder)
-    numbers = d_model * (layers + sum(vocabularies))
-    return check_memory(numbers, 18 * N + 27 * N_decoder, **sizes)
-
 def make_model(
     src_vocab:int,           # Size of the source vocabulary
     tgt_vocab:int,           # Size of the target vocabulary
@@ -484,8 +450,6 @@ def make_model(
 )->EncoderDecoder:           # Initialized model
     "Build a model from its hyper-parameters (§3, Table 3)."
     scheme, self_attention = position_scheme(positions)
-    check_model_size(d_model, d_ff, h, d_k, d_v, N=N, N_decoder=N_decoder or N,
-                     src_vocab=src_vocab, tgt_vocab=tgt_vocab)
     p_attn = dropout if attention_dropout is None else attention_dropout
     p_ff = dropout if activation_dropout is None else activation_dropout
     def attn(kind=MultiHeadedAttention): return kind(h, d_model, p_attn, d_k, d_v, bias)
@@ -529,8 +493,7 @@ class Batch:
         return batch
 
     def __repr__(self):
-        tgt = None if self.tgt is None else tuple(self.tgt.shape)
-        return f"Batch(src={tuple(self.src.shape)}, tgt={tgt}, ntokens={self.ntokens})"
+        return f"Batch(src={tuple(self.src.shape)}, ntokens={self.ntokens})"
 
 # %% ../nbs/01_transformer.ipynb #43eb8020
 class LabelSmoothing(nn.Module):

@@ -29,12 +29,11 @@ from annotated_transformer.transformer import (
     Generator,
     LearnedPositions,
     PositionwiseFeedForward,
-    check_memory,
     init_weights,
     subsequent_mask,
 )
 
-from ..build import position_scheme
+from ..build import check_room, position_scheme
 from ..checks import check_number, check_whole
 from ..layers import swap
 from ..train.hardware import gradients_on
@@ -69,7 +68,7 @@ def check_stack(vocab, N, d_model, d_ff, h, dropout):
     check_whole(vocab=vocab, N=N, d_model=d_model, d_ff=d_ff, h=h)
     check_number("dropout", dropout, 0, 1)
     numbers = d_model * (vocab + N * (4 * d_model + 2 * d_ff))
-    check_memory(numbers, 18 * N, vocab=vocab, N=N, d_model=d_model, d_ff=d_ff)
+    check_room(f"vocab={vocab}, N={N}, d_model={d_model}, d_ff={d_ff}", 4 * numbers + N * 2**17)
 
 def make_encoder(
     vocab:int,         # Number of tokens V
@@ -397,7 +396,7 @@ class RecurrentModel(nn.Module):
     ):
         super().__init__()
         check_whole(vocab=vocab, N=N, d_model=d_model)
-        check_memory(N * 6 * d_model ** 2, 1, N=N, d_model=d_model)
+        check_room(f"N={N}, d_model={d_model}", 24 * N * d_model ** 2)
         self.embed = Embeddings(d_model, vocab)
         self.rnn = kind(d_model, d_model, N, batch_first=True)
         self.generator = Generator(d_model, vocab)
