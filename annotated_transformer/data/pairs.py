@@ -123,6 +123,9 @@ def _rows(path, delimiter, quoted):
     lines = _without_blank_end(scan_lines(path))
     n = 1
     for text, size in _records(lines, delimiter) if quoted else ((line, 1) for line in lines):
+        if n == 1 and text == f"sep={delimiter}": # a spreadsheet's note
+            n += 1
+            continue
         if isinstance(text, BadLine): row = text
         elif size > 1: row = BadLine(path, n, "a line break in a quoted field", text)
         elif not quoted: row = text.split(delimiter)
@@ -140,6 +143,12 @@ class _Table(NamedTuple):
     quoted:bool
     columns:tuple[int, int] # Of source and target
     header:bool             # Whether the first line names the columns
+
+def _scan_unreadable(path)->Iterator[BadLine]:
+    "Iterate over the lines of a file of which none of the first 1,000 can be read."
+    reason = "no line before it can be read"
+    for n, line in enumerate(_without_blank_end(scan_lines(path)), 1):
+        yield line if isinstance(line, BadLine) else BadLine(path, n, reason, line)
 
 def _scan_table(table:_Table)->Iterator[tuple[str, str]|BadLine]:
     "Iterate over the pairs of a table; a `BadLine` stands for one that cannot be read."
@@ -169,6 +178,18 @@ def _role(name):
     known = all(word in _ROLES or word in ("text", "sentence", "segment") for word in words)
     return roles.pop() if known and len(roles) == 1 else None
 
+_SIDES = [two.split() for two in (
+    "input output|quelle ziel|quelltext zieltext|ausgangstext zieltext|sourcestring targetstring|"
+    "sourcelang targetlang|srclang tgtlang|sentsrc senttgt|text1 text2|sentence1 sentence2|"
+    "sent1 sent2|segment1 segment2|lang1 lang2|language1 language2|col1 col2|column1 column2"
+).split("|")]
+
+def _paired_columns(names):
+    "Return the places of two names that state the sides only together, or None."
+    plain = [re.sub(r"[\W_]+", "", name[:60].casefold()) for name in names]
+    found = [two for two in _SIDES if plain.count(two[0]) == plain.count(two[1]) == 1]
+    return (plain.index(found[0][0]), plain.index(found[0][1])) if found else None
+
 def _exact_columns(names, src, tgt, path):
     "Return the places of two names, each of which is there once."
     if names.count(src) == names.count(tgt) == 1: return names.index(src), names.index(tgt)
@@ -188,7 +209,7 @@ def named_columns(
     roles = [None if code else _role(name) for name, code in zip(names, codes)]
     wanted = [language_code(lang) or lang.lower() for lang in (src, tgt)]
     stated = {*codes, *roles} - {None}
-    if not stated: return None
+    if not stated: return _paired_columns(names)
     if len(stated) == 1 and None not in map(_first, codes, roles): return None # a pair of words
     sides = [_places(codes, code) for code in wanted]
     spare = _places(roles, 0) + _places(roles, 1)
@@ -234,13 +255,22 @@ def _delimiter(path, lines):
     if regular(best): return best
     raise ValueError(f"{path} has no columns: its first line is {short_repr(lines[0])}.")
 
+def _below_header(lines, delimiter):
+    "Return the lines; without the first one if it names columns, and not in quotation marks."
+    names = lines[0].split(delimiter)
+    named = sum(bool(language_code(n)) or _role(n) is not None for n in names)
+    stated = named > 1 or _paired_columns(names)
+    return lines[1:] if stated and '"' not in lines[0] else lines
+
 def _table(path, src, tgt)->_Table|None: # None: there are no rows
     "Find out how a table is written."
     lines = _sample(path)
-    if not any(lines) and len(lines) < 1000: return None
     is_csv = _ending(path) == ".csv"
-    delimiter = _delimiter(path, lines) if is_csv else "\t"
-    quoted = is_csv or _is_quoted(lines, delimiter)
+    note = re.fullmatch("sep=([\t;,|])", lines[0]) if is_csv and lines else None
+    if note: lines = lines[1:]
+    if not any(lines) and len(lines) < 1000: return None
+    delimiter = note[1] if note else _delimiter(path, lines) if is_csv else "\t"
+    quoted = is_csv or _is_quoted(_below_header(lines, delimiter), delimiter)
     rows = [_fields(text, delimiter) if quoted else text.split(delimiter)
             for text, _ in (_records(lines, delimiter) if quoted else zip(lines, lines))]
     head = rows[0] or [lines[0]]
@@ -268,6 +298,12 @@ def _json_object(line)->dict|str: # A string is the reason why there is none
     if not isinstance(row, dict): return {}
     inner = row.get("translation")
     return inner if isinstance(inner, dict) else row
+
+def _check_no_array(path):
+    "Raise if a file is one JSON array instead of lines."
+    text = "".join(_sample(path, 2)).lstrip()
+    if _ending(path) == ".json" and text.startswith("[") and not text.startswith("[]"):
+        raise ValueError(f"{path} is a JSON array: write one object on each line (JSON lines).")
 
 def _json_keys(path, src, tgt):
     "Return the keys of source and target in the first object of a file."
@@ -420,9 +456,11 @@ def _scanner(path, src, tgt):
     if file is None:
         raise FileNotFoundError(f"no pairs at {short_text(path)}: it is no .tsv, .csv or .jsonl "
                                 f"file, and no prefix of `.{src}` and `.{tgt}` files.")
-    if _ending(path) in _JSON: return [file], partial(_scan_jsonl, file, src, tgt)
+    if _ending(path) in _JSON:
+        _check_no_array(file)
+        return [file], partial(_scan_jsonl, file, src, tgt)
     table = _table(file, src, tgt)
-    return [file], partial(_scan_table, table) if table else lambda: ()
+    return [file], partial(_scan_table, table) if table else partial(_scan_unreadable, file)
 
 def pair_reader(
     path:str|os.PathLike, # As for `read_pairs`
