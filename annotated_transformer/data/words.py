@@ -260,6 +260,11 @@ class TextTokenizer:
 # %% ../../nbs/23_words.ipynb #22f0cb58
 MAX_FILE = 20_000_000 # bytes of a tokenizer file
 
+def _make(cls, data, path):
+    "Make a tokenizer from the data of a file; an error names the file."
+    try: return cls(**data)
+    except ValueError as e: raise ValueError(f"{str(e).removesuffix('.')} (in {path}).") from None
+
 def read_tokenizer(
     path:str|os.PathLike, # File made by `save`
     *classes:type,        # Classes that are accepted
@@ -273,7 +278,7 @@ def read_tokenizer(
         data = file["data"]
         if file["sha256"] != json_hash(data):
             raise ValueError(f"{path} is damaged: its checksum does not match.")
-        if kind in kinds: return kinds[kind](**data)
+        if kind in kinds: return _make(kinds[kind], data, path)
     except (KeyError, TypeError, RecursionError):
         raise ValueError(f"{path} is not a tokenizer of this project.") from None
     names = " or ".join(kinds)

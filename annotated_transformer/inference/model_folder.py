@@ -263,8 +263,8 @@ class SavedModel:
         names = ["tokenizer.json"] if joint else ["src_tokenizer.json", "tgt_tokenizer.json"]
         tokenizers = [load_tokenizer(self.path(name)) for name in names]
         if vocabulary != vocabulary_digest(*tokenizers):
-            raise ValueError(f"{self.folder} holds another vocabulary than its model was saved "
-                             "with.")
+            raise ValueError(f"{self.folder} holds another vocabulary ({' and '.join(names)}) than "
+                             "its model was saved with (config.json).")
         sizes = len(tokenizers[0]), len(tokenizers[-1])
         def check(path): _check_header(path, config, sizes) # of a file of any size
         model = _load_model(self.path("model.safetensors", check), config, sizes)
@@ -302,8 +302,8 @@ def _load_model(path, config, sizes):
 # %% ../../nbs/42_model_folder.ipynb #ab3bff69
 def _check_header(path, config, sizes):
     "Raise unless the file holds the tensors that the configuration describes."
-    expected = _first_layers(config, sizes)
     stored = {plain_name(name): kind_shape for name, kind_shape in read_header(path).items()}
+    expected = _first_layers(config, sizes)
     int8 = any(kind == "I8" for kind, _ in stored.values())
     if int8: # one scale per row of each matrix
         expected |= {name + SCALE: p[:, 0] for name, p in expected.items() if p.dim() == 2}

@@ -184,7 +184,7 @@ def read_tensors(path):
                 try: return torch.from_numpy(arrays.get_tensor(name))
                 except (TypeError, AttributeError): return tensors.get_tensor(name) # as bfloat16
             return arrays.metadata(), {name: read(name) for name in arrays.keys()}
-    except (SafetensorError, MemoryError, OSError) as e:
+    except (SafetensorError, MemoryError, OSError, ValueError) as e:
         raise ValueError(f"{path} cannot be read ({str(e)[:200]}).") from None
 
 def read_weights(model, path):
