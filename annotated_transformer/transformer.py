@@ -152,7 +152,6 @@ class PositionwiseFeedForward(nn.Module):
     "Position-wise feed-forward network (§3.3, equation 2)."
     def __init__(self, d_model:int, d_ff:int, dropout:float=0.1, bias:bool=True):
         super().__init__()
-        check_sizes(d_model=d_model, d_ff=d_ff)
         self.w_1 = nn.Linear(d_model, d_ff, bias)
         self.w_2 = nn.Linear(d_ff, d_model, bias)
         self.dropout = nn.Dropout(dropout)
@@ -450,6 +449,11 @@ def make_model(
 )->EncoderDecoder:           # Initialized model
     "Build a model from its hyper-parameters (§3, Table 3)."
     scheme, self_attention = position_scheme(positions)
+    N_decoder = N_decoder or N
+    check_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab, N=N, N_decoder=N_decoder,
+                d_model=d_model, d_ff=d_ff)
+    weights = d_model * (src_vocab + tgt_vocab + (N + N_decoder) * (4 * d_model + 2 * d_ff))
+    if weights > 10**10: raise ValueError(f"{weights:,} weights are more than {10**10:,}")
     p_attn = dropout if attention_dropout is None else attention_dropout
     p_ff = dropout if activation_dropout is None else activation_dropout
     def attn(kind=MultiHeadedAttention): return kind(h, d_model, p_attn, d_k, d_v, bias)
@@ -458,8 +462,7 @@ def make_model(
     def embed(vocab): return nn.Sequential(Embeddings(d_model, vocab), scheme(d_model, dropout))
     model = EncoderDecoder(
         Encoder(EncoderLayer(d_model, self_attn(), ff(), dropout, norm_first), N),
-        Decoder(DecoderLayer(d_model, self_attn(), attn(), ff(), dropout, norm_first),
-                N_decoder or N),
+        Decoder(DecoderLayer(d_model, self_attn(), attn(), ff(), dropout, norm_first), N_decoder),
         embed(src_vocab), embed(tgt_vocab), Generator(d_model, tgt_vocab, bias))
     init_weights(tie_embeddings(model, tie))
     return model
@@ -482,7 +485,6 @@ class Batch:
             self.tgt, self.tgt_y = tgt[:, :-1], tgt[:, 1:]
             self.tgt_mask = self.make_std_mask(self.tgt, pad)
             self.ntokens = int((self.tgt_y != pad).sum())
-
     make_std_mask = staticmethod(target_mask) # the name in Harvard's tutorial
 
     def to(self, device)->"Batch":
@@ -491,7 +493,6 @@ class Batch:
         for name, x in vars(self).items():
             if isinstance(x, Tensor): setattr(batch, name, x.to(device))
         return batch
-
     def __repr__(self):
         return f"Batch(src={tuple(self.src.shape)}, ntokens={self.ntokens})"
 
@@ -524,7 +525,6 @@ class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self, generator:nn.Module, criterion:nn.Module):
         self.generator, self.criterion = generator, criterion
-
     def __call__(self, x:Tensor, y:Tensor, norm)->tuple[Tensor, Tensor]:
         "Loss of hidden states `(B, T, D)`, labels `(B, T)`: detached sum, sum divided by `norm`."
         total = self.criterion(self.generator(x).flatten(0, -2), y.flatten())
