@@ -380,8 +380,8 @@ def warn_uncached(
     kind:type, # Class of a model
 )->None:
     "Warn once per class that its models are decoded without a cache."
-    message = f"{kind.__name__} has layers that are decoded without a cache."
-    warnings.warn(message, stacklevel=5)
+    reason = "it has layers, hooks or replaced methods that the cache does not know"
+    warnings.warn(f"{kind.__name__} is decoded without a cache: {reason}.", stacklevel=5)
 
 class UncachedStep(Step):
     "Decoding step of a model with unknown layers: every call runs the whole decoder."
