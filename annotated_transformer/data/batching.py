@@ -24,13 +24,14 @@ from ..transformer import Batch
 def pad_rows(
     rows:Iterable[Sequence[int]], # Rows of ids
     pad:int=2,                    # Id of `<blank>`
+    device=None,                  # Device of the result; None: torch's default
 )->Tensor:                        # `(B, S)`, S is the length of the longest row
     "Pad rows on the right to the same length."
     try:
         rows = list(rows)
         width = max(map(len, rows), default=0)
         padded = [[*row, *[pad] * (width - len(row))] for row in rows]
-        ids = torch.tensor(padded).reshape(len(rows), width)
+        ids = torch.tensor(padded, device=device).reshape(len(rows), width)
     except (TypeError, ValueError, RuntimeError) as e:
         raise TypeError(f"rows are not rows of token ids ({short_text(e)}).") from None
     if ids.numel() and ids.is_floating_point():

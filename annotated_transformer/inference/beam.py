@@ -113,8 +113,8 @@ class _FinishedHypotheses:
     "The `n` best hypotheses of each sentence so far, best first; empty places have score -inf."
     def __init__(self, rows, n, device):
         self.ids = torch.zeros(rows, n, 1, dtype=torch.long, device=device)
-        self.cum_logp = torch.zeros(rows, n, 1, device=device)
-        self.score = torch.full((rows, n), -math.inf, device=device)
+        self.cum_logp = torch.zeros(rows, n, 1, dtype=torch.float32, device=device)
+        self.score = torch.full((rows, n), -math.inf, dtype=torch.float32, device=device)
         self.size = torch.zeros(rows, n, dtype=torch.long, device=device)
 
     def offer(self, rows, ids, cum_logp, score, allowed):
@@ -177,8 +177,8 @@ class _BeamState:
         R = len(self.rows)
         S = src.size(1) if coverage else 0
         self.ids = src.new_full((R, 1, 1), start_symbol)                         # (R, k, t)
-        self.cum_logp = torch.zeros(R, 1, 1, device=src.device)                  # (R, k, t)
-        self.attended = torch.zeros(R, 1, S, device=src.device)                  # (R, k, S)
+        self.cum_logp = src.new_zeros((R, 1, 1), dtype=torch.float32)            # (R, k, t)
+        self.attended = src.new_zeros((R, 1, S), dtype=torch.float32)            # (R, k, S)
 
     def keep_prefixes(self, best):
         "Keep the prefixes `best (R, c)` of each sentence."
@@ -220,8 +220,8 @@ def beam_search(
             part = src[some], None if mask is None else mask[some], limit[some]
             beams += _search_rows(models, *part, start_symbol, end_symbol, options, on_step)
         best = [hypotheses[0].ids[:-1] if hypotheses else [] for hypotheses in beams]
-        tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol)
-        replay_recorded(models, src, mask, tgt.to(src.device))
+        tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol, src.device)
+        replay_recorded(models, src, mask, tgt)
     return beams
 
 _MAX_LOGITS = 2**26 # Numbers of one step

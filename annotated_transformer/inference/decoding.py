@@ -152,12 +152,13 @@ def sample_decode(
     _check_symbols(symbols)
     check_options(options, SamplingOptions)
     seeds = _check_seeds(seed, len(check_ids("src", src)))
-    generators = [torch.Generator().manual_seed(s) for s in seeds]
+    generators = [torch.Generator("cpu").manual_seed(s) for s in seeds]
     def choose(logits, rows):
         if not options.temperature: return _best_columns(logits)
         logits = (logits.double() - logits.amax(-1, keepdim=True)) / options.temperature
         p = top_k_top_p(logits, options.top_k, options.top_p)
-        u = [torch.rand((), generator=generators[row], dtype=p.dtype) for row in rows.tolist()]
+        u = [torch.rand((), generator=generators[row], dtype=p.dtype, device="cpu")
+             for row in rows.tolist()]
         return _inverse_cdf(p, torch.tensor(u, dtype=p.dtype, device=p.device))
     return generate(model, src, src_mask, max_len, symbols, choose, begin)
 

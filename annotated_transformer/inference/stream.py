@@ -147,7 +147,7 @@ class BatchDecoder:
 
     def __call__(self, ids, numbers):
         "Candidates of each row of source ids; `numbers` are those of the sentences."
-        src = pad_rows([[*row, EOS] for row in ids], PAD).to(self.device)
+        src = pad_rows([[*row, EOS] for row in ids], PAD, self.device)
         lengths = [min(1 + len(row) + self.max_extra_tokens, self.max_len) for row in ids]
         outputs = self.search(src, padding_mask(src, PAD), src.new_tensor(lengths), numbers)
         rows = [row[:length] for hypotheses, length in zip(outputs, lengths)

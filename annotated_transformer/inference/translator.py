@@ -399,8 +399,8 @@ def score_ids(
     sizes = [(len(source) + 1, len(target) + 2) for source, target in ids]
     out = [None] * len(ids)
     for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))):
-        src = pad_rows([[*ids[i][0], EOS] for i in rows], PAD).to(device)
-        tgt = pad_rows([[BOS, *ids[i][1], EOS] for i in rows], PAD).to(device)
+        src = pad_rows([[*ids[i][0], EOS] for i in rows], PAD, device)
+        tgt = pad_rows([[BOS, *ids[i][1], EOS] for i in rows], PAD, device)
         logp, best = score_targets(models, src, padding_mask(src, PAD), tgt, PAD)
         for i, row_logp, row_best in zip(rows, logp.cpu(), best.cpu()):
             length = sizes[i][1] - 1
