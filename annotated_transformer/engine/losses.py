@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..checks import check_number, is_patched
+from ..checks import check_number, is_patched, originals
 from ..transformer import Generator
-from .cache import output_logits
+from .fast import is_changed
 
 # %% ../../nbs/20_losses.ipynb #869cda2a
 def _check_smoothing(
@@ -182,12 +182,15 @@ def linear_smoothed_cross_entropy(
     return _ChunkedCrossEntropy.apply(x, weight, bias, target, compute, rows, learn)
 
 # %% ../../nbs/20_losses.ipynb #a95b3011
+originals.add(Generator)
+
 def _is_linear(generator):
-    "Whether a generator is the core's: the logits are one product with its `.proj`."
+    "Whether a generator is the core's, unchanged: the logits are one product with its `.proj`."
     kind = type(generator)
     if not isinstance(generator, Generator) or is_patched(generator): return False
     if kind.forward is not Generator.forward or kind.logits is not Generator.logits: return False
-    return type(generator.proj) is nn.Linear
+    if type(generator.proj) is not nn.Linear or is_patched(generator.proj): return False
+    return not is_changed(Generator, nn.Module, nn.Linear, F)
 
 class CrossEntropyCompute:
     "`SimpleLossCompute` as chunked cross-entropy at the positions that are not padding."
@@ -198,8 +201,7 @@ class CrossEntropyCompute:
     ):
         if not isinstance(generator, nn.Module):
             raise TypeError(f"generator is a {type(generator).__name__}, not a module")
-        self.linear = _is_linear(generator)
-        size = len(generator.proj.weight) if self.linear else 3 + padding_idx
+        size = len(generator.proj.weight) if _is_linear(generator) else 3 + padding_idx
         _check_smoothing(size, padding_idx, smoothing)
         self.generator = generator
         self.padding_idx = padding_idx
@@ -212,8 +214,12 @@ class CrossEntropyCompute:
     )->tuple[Tensor, Tensor]: # Detached sum in nats, and the loss to differentiate
         "Return the loss of one batch."
         real = y != self.padding_idx
-        total = self.linear_loss(x[real], y[real]) if self.linear else self.loss(x[real], y[real])
+        total = self.summed(x[real], y[real])
         return total.detach(), total / max(norm, 1)
+
+    def summed(self, x, y):
+        "Sum over the rows `x (N, D)`; the generator may have changed since the last batch."
+        return self.linear_loss(x, y) if _is_linear(self.generator) else self.loss(x, y)
 
     def linear_loss(self, x, y, **options):
         "Sum over the rows `x (N, D)` with labels `y (N,)`."
@@ -223,7 +229,7 @@ class CrossEntropyCompute:
 
     def loss(self, x, y):
         "The same from all logits of a generator of your own."
-        logits = output_logits(self.generator, x)
+        logits = self.generator(x) # or log-probabilities: their softmax is the same
         return smoothed_cross_entropy(logits, y, self.padding_idx, self.smoothing)
 
 # %% ../../nbs/20_losses.ipynb #c33c0206
@@ -278,7 +284,7 @@ class RDropLoss(CrossEntropyCompute):
             raise ValueError("y is not two equal halves: make the batch with repeat_batch.")
         real = y != self.padding_idx
         x, y = (torch.stack(t[real].tensor_split(2), 1).flatten(0, 1) for t in (x, y))
-        total = self.linear_loss(x, y) if self.linear else self.loss(x, y)
+        total = self.summed(x, y)
         return total.detach(), total / max(norm, 1)
 
     def linear_loss(self, x, y):
@@ -290,7 +296,7 @@ class RDropLoss(CrossEntropyCompute):
 
     def loss(self, x, y):
         "The same from all logits of a generator of your own."
-        logits = output_logits(self.generator, x)
+        logits = self.generator(x) # or log-probabilities: their softmax is the same
         loss = smoothed_cross_entropy(logits, y, self.padding_idx, self.smoothing)
         first, second = _two_passes(logits.log_softmax(-1))
         divergence = ((first.exp() - second.exp()) * (first - second)).sum()
