@@ -137,7 +137,7 @@ def _check_format(path, start, unpacked):
 
 def _check_growth(path, read, size, lines):
     "Raise if the first `read` bytes of a packed file give too many bytes or lines."
-    if size <= 2**26 + 100 * read and lines <= 2**19 + read: return
+    if size <= 2**26 + 100 * read and lines <= 2**18 + read: return
     raise ValueError(f"{path} unpacks from {read:,} bytes to {size:,} in {lines:,} lines, without "
                      "an end so far: unpack it first if this is right.")
 
@@ -207,7 +207,7 @@ def _split_blocks(path, blocks:Iterable[bytes])->Iterator[bytes]:
             if not skipped: yield rest[:MAX_LINE + 1]
             skipped += len(rest)
             rest = b""
-        if skipped > 1000 * MAX_LINE: raise ValueError(f"{path}: a line without an end.")
+        if skipped > 100 * MAX_LINE: raise ValueError(f"{path}: a line without an end.")
     if rest and not skipped: yield rest
 
 # %% ../../nbs/22_normalize.ipynb #n0rm0027
