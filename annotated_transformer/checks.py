@@ -215,7 +215,7 @@ class Originals(dict):
     )->None:
         "Keep the functions of an owner; one that is known stays as it is."
         if owner in self: return
-        if not names: names = self.own_methods(owner)
+        if not names: names = tuple(self.own_methods(owner))
         find = attrgetter("__name__", *names)
         genuine = not self.strict or self.genuine(owner, names)
         self[owner] = find, find(owner) if genuine else None
