@@ -170,7 +170,7 @@ def read_manifest(folder)->dict[str, tuple[int, str]]: # File name -> size in by
                          "update annotated_transformer.")
     return files
 
-# %% ../nbs/05_files.ipynb #05a00061
+# %% ../nbs/05_files.ipynb #05a00069
 _TEXT_ENDINGS = ".json", ".md", ".txt", ".csv", ".tsv"
 
 def _earlier_forms(content):

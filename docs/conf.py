@@ -12,6 +12,7 @@ website = yaml.safe_load((HERE.parent/'_quarto.yml').read_text(encoding='utf-8')
 
 project = html_title = website['title']
 author, copyright, version = cfg.author, cfg.copyright, cfg.version
+exclude_patterns = ["live/**"] # the live page's files
 extensions = ['myst_nb', 'sphinx_copybutton']
 suppress_warnings = ['myst.header'] # show_doc writes ### under a title
 nb_execution_mode = 'off'
