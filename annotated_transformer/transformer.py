@@ -245,18 +245,17 @@ class PositionalEncoding(nn.Module):
     def forward(self, x:Tensor)->Tensor: # `(B, T, D)`
         "Add T rows of the table."
         if x.size(1) > self.pe.size(1):
-            self.pe = torch.cat([self.pe, self.table(2 * x.size(1))[:, self.pe.size(1):]], 1)
+            longer = sinusoids(2 * x.size(1), self.pe.size(2), self.pe.dtype)[None].to(self.pe)
+            self.pe = torch.cat([self.pe, longer[:, self.pe.size(1):]], 1)
         return self.dropout(x + self.pe[:, :x.size(1)])
-
-    def table(self, rows):
-        "Compute the sinusoids in the type and on the device of the present table."
-        return sinusoids(rows, self.pe.size(2), self.pe.dtype)[None].to(self.pe.device)
 
     def _apply(self, fn, recurse=True):
         "Move the module; compute the sinusoids anew in the new type: they are rounded once."
-        own = not self.pe.is_meta and not torch.equal(self.pe, self.table(self.pe.size(1)))
+        old = self.pe
         super()._apply(fn, recurse)
-        if not own: self.pe = self.table(self.pe.size(1))
+        if self.pe.dtype == old.dtype and not old.is_meta: return self # nothing was rounded
+        table = sinusoids(*old.shape[1:], torch.float64)[None]
+        if old.is_meta or torch.equal(old, table.to(old)): self.pe = table.to(self.pe)
         return self
 
 class LearnedPositions(nn.Module):
