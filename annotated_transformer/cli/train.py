@@ -35,6 +35,7 @@ from annotated_transformer.train.monitoring import (
     tensorboard,
 )
 
+from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
 from ..data.corpora import load_splits
@@ -228,7 +229,7 @@ def _plan_training(given, world):
     config, training, vocab = recipe(
         given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
         precision=given.precision)
-    _check_size(config)
+    check_fits(config)
     options = run_options(given.set, given.minutes and 60 * given.minutes)
     if given.vocab is not None: vocab = given.vocab
     check_choice("tokenizer", given.tokenizer, ("bpe", "words"))
@@ -251,22 +252,6 @@ def _check_cache(cache_dir, out, training):
         if place in other.parents and not (place/"pairs.json").is_file():
             raise ValueError(f"{given} contains the folder of {name}: choose another.")
     if not (place/"pairs.json").is_file(): check_free(place)
-
-# %% ../../nbs/72_cli_train.ipynb #72a00010
-def _check_size(config):
-    "Raise before data are read if the weights and layers exceed the memory of this machine."
-    if not hasattr(os, "sysconf"): return # Windows does not say
-    N_decoder = config.N_decoder or config.N
-    d_k = config.d_k or config.d_model // config.h
-    heads = 2 * config.h * (d_k + (config.d_v or d_k)) * (config.N + 2 * N_decoder)
-    weights = config.d_model * (heads + 2 * config.d_ff * (config.N + N_decoder))
-    needed = 4 * weights + 2**17 * (config.N + N_decoder) # a layer has about 30 modules
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        raise ValueError(f"a model with N={config.N}, N_decoder={N_decoder}, "
-                         f"d_model={config.d_model}, d_ff={config.d_ff}, h={config.h} and "
-                         f"d_k={d_k} needs {needed / 2**30:,.0f} GiB, this machine has "
-                         f"{memory / 2**30:,.0f}: choose smaller sizes.")
 
 # %% ../../nbs/72_cli_train.ipynb #a9200e86
 def _run_training(given, command, world):
