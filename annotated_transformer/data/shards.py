@@ -20,7 +20,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ..checks import check_number, require, short_repr, short_text
+from annotated_transformer.checks import (
+    check_number,
+    is_count,
+    require,
+    short_repr,
+    short_text,
+)
+
 from ..files import atomic_folder, file_hash, file_lock, json_hash
 from .batching import TokenBatches, check_lengths, token_batches
 from .normalize import clean_text
@@ -93,15 +100,13 @@ def _load_note(path, fix):
     return facts
 
 # %% ../../nbs/31_shards.ipynb #31a00001
-def _is_count(value, low): return type(value) is int and low <= value < 2**62
-
 def _shard_size(shard):
     "Number of pairs of a shard; raise if a fact about it is missing or impossible."
     lengths = [length for length, _ in shard["counts"]]
     pairs = [n for _, n in shard["counts"]]
     size = sum(pairs)
-    whole = all(_is_count(n, 1) for n in (shard["bytes"], size, *lengths, *pairs))
-    ordered = whole and lengths == sorted(set(lengths)) and _is_count(shard["ntokens"], size)
+    whole = all(is_count(n, 1) for n in (shard["bytes"], size, *lengths, *pairs))
+    ordered = whole and lengths == sorted(set(lengths)) and is_count(shard["ntokens"], size)
     if not ordered or not re.fullmatch("[0-9a-f]{64}", shard["sha256"]): raise ValueError
     return size
 
@@ -110,7 +115,7 @@ def _check_facts(facts):
     sizes = [_shard_size(shard) for shard in facts["shards"]]
     ntokens = sum(shard["ntokens"] for shard in facts["shards"])
     numbers = facts["shard"], facts["pairs"], facts["ntokens"]
-    whole = "about" in facts and sizes and all(_is_count(n, 1) for n in numbers)
+    whole = "about" in facts and sizes and all(is_count(n, 1) for n in numbers)
     full = whole and {*sizes[:-1]} <= {facts["shard"]} and sizes[-1] <= facts["shard"]
     if not full or (facts["pairs"], facts["ntokens"]) != (sum(sizes), ntokens): raise ValueError
 

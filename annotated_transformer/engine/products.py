@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PACKED', 'BLOCK', 'STEP', 'float_linear', 'pack_weights', 'bucket_size', 'LayerProducts', 'DecoderProducts',
-           'Program', 'Tokens', 'encode', 'encode_layer', 'KeptProgram', 'program_of', 'forget_program']
+           'Program', 'Tokens', 'encode', 'encode_layer', 'KeptProgram', 'storages', 'program_of', 'forget_program']
 
 # %% ../../nbs/17_products.ipynb #4290dcec
 import math
@@ -219,7 +219,7 @@ class KeptProgram:
         self.linear = linear
         self.marks = marks # kept, so that no other object gets the same id
         self.weights = list({id(w): w for w in marks if isinstance(w, Tensor)}.values())
-        self.identity = _identity(self.weights)
+        self.identity = storages(self.weights)
         bits = [_as_integers(w) for w in self.weights]
         self.compared = [b if len(b) <= 2**11 else b[::STEP] for b in bits]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
@@ -232,7 +232,7 @@ class KeptProgram:
     def made_from(self, marks):
         "Whether these are the objects that the program was made from, and no weight has moved."
         if len(marks) != len(self.marks) or not all(map(is_, marks, self.marks)): return False
-        return _identity(self.weights) == self.identity
+        return storages(self.weights) == self.identity
 
     def fits(self, linear, marks):
         "Whether the program was made by this factory from a model that is still the same."
@@ -241,7 +241,9 @@ class KeptProgram:
 
     def __reduce__(self): return type(None), () # copies and pickles of a model have no program
 
-def _identity(weights):
+def storages(
+    weights:list[Tensor], # Weights of a model
+)->list[tuple]:           # The same as long as nothing has written to them
     "Address and version of each tensor; those of inference mode have no version."
     return [(w.data_ptr(), None if w.is_inference() else w._version) for w in weights]
 

@@ -34,6 +34,7 @@ from ..checks import check_ids, check_mask, check_number
 from ..config import TransformerConfig
 from ..engine.cache import output_logits, parts, position_limit
 from ..engine.fast import plain, shared_copy
+from ..engine.products import storages
 
 # %% ../../nbs/40_models.ipynb #b456f551
 def _attribute(model, name):
@@ -119,7 +120,7 @@ def check_finite(
 )->None:
     "Raise if a weight is NaN or infinite; weights that did not change are read once."
     weights = [p for m in parts(model) for p in m._parameters.values() if p is not None]
-    state = [(id(p), p.data_ptr(), None if p.is_inference() else p._version) for p in weights]
+    state = [*map(id, weights), *storages(weights)]
     if _finite.get(model) == state: return
     if name := _first_bad(model):
         raise ValueError(f"{owner} has {name} with numbers that are not finite.")

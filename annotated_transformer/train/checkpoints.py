@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..checks import check_number, short_repr, short_text
+from ..checks import check_number, is_count, short_repr, short_text
 from ..config import to_strict_json
 from ..files import atomic_folder, check_manifest, read_json, save_error
 
@@ -128,8 +128,6 @@ TYPES = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torch
              I64=torch.int64, I32=torch.int32, I16=torch.int16, I8=torch.int8, U8=torch.uint8,
              U16=torch.uint16, U32=torch.uint32, U64=torch.uint64, BOOL=torch.bool)
 
-def _is_whole(n): return type(n) is int and 0 <= n < 2**62
-
 def _unique(pairs):
     "A JSON object without repeated names."
     if len(dict(pairs)) < len(pairs): raise ValueError("a name is given twice")
@@ -152,7 +150,7 @@ def _check_place(name, entry):
     if kind not in TYPES:
         raise ValueError(f"{short_repr(name)} has the type {short_repr(kind)}, not one of "
                          f"{', '.join(TYPES)}")
-    if type(shape) is not list or not all(map(_is_whole, (*shape, start, end))):
+    if type(shape) is not list or not all(map(is_count, (*shape, start, end))):
         raise ValueError(f"{short_repr(name)} has other values than whole numbers")
     if end - start != math.prod(shape) * TYPES[kind].itemsize:
         raise ValueError(f"{short_repr(name)} of {end - start:,} bytes has the shape "
