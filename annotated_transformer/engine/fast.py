@@ -18,7 +18,8 @@ from ..positions import POSITIONS
 from ..transformer import LayerNorm, MultiHeadedAttention, position_scheme
 
 # %% ../../nbs/15_fast.ipynb #103fe1df
-for kind in (nn.Module, nn.Linear, nn.Dropout, LayerNorm, RMSNorm, MultiHeadedAttention):
+for kind in (nn.Module, nn.Linear, nn.Dropout, nn.Identity, LayerNorm, RMSNorm,
+             MultiHeadedAttention):
     originals.add(kind)
 originals.add(transformer, "attention", "masked_softmax")
 originals.add(F, "linear", "dropout", "embedding")
@@ -125,15 +126,21 @@ class FastAttention(MultiHeadedAttention):
     def attend(self, q, k, v, mask):
         "Use the fused kernel, unless weights are recorded, observed or dropped out on a CPU."
         if self.recorded or not self.fusable(q): return super().attend(q, k, v, mask)
-        return fused_attention(q, k, v, mask, self.dropout.p if self.dropout.training else 0.)
+        return fused_attention(q, k, v, mask, self.dropout_rate())
+
+    def dropout_rate(self):
+        "Probability that a weight is dropped now."
+        drop = self.dropout
+        return drop.p if drop.training and type(drop) is not nn.Identity else 0.
 
     def fusable(self, q):
         "Whether nothing sees or changes the weights that the core's `attend` computes."
         drop = self.dropout
-        if type(drop) not in (nn.Dropout, FastDropout) or is_patched(drop): return False
-        if drop.training and drop.p and q.device.type == "cpu": return False
+        if type(drop) not in (nn.Dropout, FastDropout, nn.Identity) or is_patched(drop): return False
+        if self.dropout_rate() and q.device.type == "cpu": return False
         if "record" in vars(self): return False
-        return not is_changed(nn.Module, nn.Dropout, MultiHeadedAttention, transformer)
+        kinds = nn.Module, nn.Dropout, nn.Identity, MultiHeadedAttention
+        return not is_changed(*kinds, transformer)
 
 # %% ../../nbs/15_fast.ipynb #d42c6a1d
 FAST = {MultiHeadedAttention: FastAttention, LayerNorm: FastLayerNorm, RMSNorm: FastRMSNorm,
