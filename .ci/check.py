@@ -81,7 +81,7 @@ def runner(): # the tests of the runner itself
 # Every page is run once, on the package: what is tested is what users import, and coverage measures the same run. nbdev_test runs the cells of the
 # notebook; it would double the time, and what it finds beyond this is a name used above its export, for which `order` looks, so it runs on a few pages
 # here, by `make check` on the page that is changed, and by `make nbdev-test` on all each night.
-NOTEBOOKS = ('02_config', '03_checks', '20_losses', '25_sentences', '28_multi30k')
+NOTEBOOKS = ('02_config', '03_checks', '20_losses', '25_sentences', '30_multi30k')
 
 def nbdev():
     code, out = run(BIN/'nbdev_test', '--file_re', f"({'|'.join(NOTEBOOKS)})\\.ipynb", '--n_workers', '2', OMP_NUM_THREADS='1')

@@ -11,7 +11,7 @@
     python .ci/soak.py race               # two processes with one thread each beside one with two
     python .ci/soak.py fuzz --n 10000     # made-up inputs to tokenizers, readers, configurations and commands
     python .ci/soak.py loop --minutes 60  # train, evaluate, resume, again and again: memory, handles, disk
-    python .ci/soak.py quick              # all of them in short, keeps no figures; the short form of store and start is shards, that of race is in 35_distributed
+    python .ci/soak.py quick              # all of them in short, keeps no figures; the short form of store and start is shards, that of race is in 37_distributed
 
 The faults themselves are in faults.py."""
 import argparse
@@ -307,12 +307,12 @@ def rank(n, seed, work, minutes):
     return judged(runs)
 
 def race(n, seed, work, minutes):
-    "The cells of 35_distributed that measure, and keep results/distributed.json"
+    "The cells of 37_distributed that measure, and keep results/distributed.json"
     record, threads = ROOT/'nbs/results/distributed.json', os.environ.pop('OMP_NUM_THREADS')
     before = record.stat().st_mtime_ns
-    done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/35_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
+    done = subprocess.run([Path(sys.executable).parent/'nbdev_test', '--path', ROOT/'nbs/37_distributed.ipynb'], env=os.environ | dict(RUN_LONG='1'), capture_output=True, text=True)
     os.environ['OMP_NUM_THREADS'] = threads
-    if done.returncode or record.stat().st_mtime_ns == before: sys.exit(f'35_distributed failed, or measured nothing: {(done.stdout + done.stderr)[-2000:]}')
+    if done.returncode or record.stat().st_mtime_ns == before: sys.exit(f'37_distributed failed, or measured nothing: {(done.stdout + done.stderr)[-2000:]}')
     found = json.loads(record.read_text())
     return dict(ratio=found['ratio'], communication=found['communication'], failed=[] if found['ratio'] >= 1 else [f"two processes reach {found['ratio']} of one"])
 

@@ -177,7 +177,7 @@ FAMILY += [
     Variant("Reversible layers", "training", "recomputes inputs from outputs",
             "memory of one layer", "", "1707.04585", "65_hashing#reversible-layers"),
     Variant("Mixed precision", "training", "bfloat16 products, float32 weights", "unchanged",
-            "float32 products", "1710.03740", "32_hardware"),
+            "float32 products", "1710.03740", "34_hardware"),
     Variant("Muon", "training", "orthogonal updates of the matrices",
             "small matrix products per update", "the orthogonal factor", "2502.16982",
             "68_modern#muon"),
