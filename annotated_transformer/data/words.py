@@ -5,13 +5,16 @@
 # %% auto #0
 __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_STRINGS', 'MAX_WORD', 'MAX_FILE', 'check_strings', 'check_row',
            'spacy_tokenizer', 'word_splitter', 'keep_spaces', 'detokenize', 'Vocab', 'build_vocab_from_iterator',
-           'as_vocab', 'TextTokenizer', 'read_tokenizer', 'vocabulary_digest', 'WordTokenizer', 'ngrams']
+           'as_vocab', 'TextTokenizer', 'read_tokenizer', 'vocabulary_digest', 'WordTokenizer', 'ngrams', 'words_of',
+           'WordSet']
 
 # %% ../../nbs/23_words.ipynb #86e0cfa7
 import json
 import operator
 import os
 import re
+import unicodedata
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -366,3 +369,75 @@ def ngrams(
     "Count the n-grams of a sequence."
     check_number("n", n, low=1, whole=True)
     return Counter(zip(*(tokens[i:] for i in range(n))))
+
+# %% ../../nbs/23_words.ipynb #w0rd0011
+_SINGLE = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+           "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff") # no spaces
+_plain_word = re.compile(r"[^\W\d_]+")
+_other_script = re.compile("[^\0-\xb1\xb4-\xb8\xba\xbb\xbf-\u02ff\u0370-\u0482\u048a-\u052f"
+                           "\u1e00-\u206f\u20a0-\u20bf]") # or marks, numbers that are no digits
+
+@cache
+def _word_pattern():
+    "Return the pattern of words in all scripts."
+    kinds = {c: unicodedata.category(c) for c in map(chr, range(0x80, 0x20000))}
+    numbers = "".join(c for c, kind in kinds.items() if kind in ("Nl", "No"))
+    marks = "".join(c for c, kind in kinds.items() if kind[0] == "M") + "\U000e0100-\U000e01ef"
+    letter = rf"[^\W\d_ℹ{numbers}][{marks}]*" # ℹ is an emoji
+    return re.compile(f"(?=[{_SINGLE}]){letter}|(?:(?![{_SINGLE}]){letter})+")
+
+# %% ../../nbs/23_words.ipynb #w0rd0018
+def words_of(
+    text:str,  # Any string
+)->list[str]:  # Runs of letters, in order
+    "Return the words of a text, without numbers and punctuation."
+    text = clean_text(text)
+    pattern = _word_pattern() if _other_script.search(text) else _plain_word
+    return pattern.findall(text)
+
+# %% ../../nbs/23_words.ipynb #w0rd0014
+def _places(word, size):
+    "Yield the numbers of the bits that stand for a word in a field of `size` bits."
+    number = zlib.crc32(word.lower().upper().encode("utf-8", "surrogatepass"))
+    for _ in range(11):
+        number = (number * 0x9e3779b1 + 0x7f4a7c15) % 2**32
+        yield number * size >> 32
+
+# %% ../../nbs/23_words.ipynb #w0rd0019
+_MAX_WORDS = 2**21 # Largest set, 4 MB
+
+class WordSet:
+    "Words of texts, without their case."
+    def __init__(self,
+        field:bytes, # Bits of all words, the lowest bit of a byte first
+    ):
+        self.field = field
+        self.checked = {} # Word -> whether it is in the set
+
+    def __repr__(self): return f"WordSet({len(self.field):,} bytes)"
+
+    @classmethod
+    def of(cls, texts:Iterable[str])->"WordSet|None": # None: too many words
+        "Return the set of the words of some texts."
+        words = set()
+        for text in check_strings("texts", texts):
+            words.update(words_of(text))
+            if len(words) > _MAX_WORDS: return None
+        words = {word.lower().upper() for word in words}
+        field = bytearray(max(2 * len(words), 1))
+        for word in words:
+            for i in _places(word, 8 * len(field)): field[i >> 3] |= 1 << (i & 7)
+        return cls(bytes(field))
+
+    def __contains__(self, word:str)->bool:
+        inside = self.checked.get(word)
+        if inside is None:
+            places = _places(word, 8 * len(self.field))
+            inside = all(self.field[i >> 3] >> (i & 7) & 1 for i in places)
+            if len(self.checked) >= 2**15: self.checked.clear()
+            if len(word) <= MAX_WORD: self.checked[word] = inside
+        return inside
+
+    def unknown(self, text:str)->tuple[str, ...]:
+        "Return the words of a text that are not in the set, each once, in their order."
+        return tuple(dict.fromkeys(word for word in words_of(text) if word not in self))
