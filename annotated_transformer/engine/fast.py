@@ -136,7 +136,8 @@ class FastAttention(MultiHeadedAttention):
     def fusable(self, q):
         "Whether nothing sees or changes the weights that the core's `attend` computes."
         drop = self.dropout
-        if type(drop) not in (nn.Dropout, FastDropout, nn.Identity) or is_patched(drop): return False
+        usual = nn.Dropout, FastDropout, nn.Identity
+        if type(drop) not in usual or is_patched(drop): return False
         if self.dropout_rate() and q.device.type == "cpu": return False
         if "record" in vars(self): return False
         kinds = nn.Module, nn.Dropout, nn.Identity, MultiHeadedAttention
