@@ -10,7 +10,7 @@ suffix = '_requirements'
 
 setup(
     name=cfg['lib_name'], version=cfg['version'], description=cfg['description'], keywords=cfg['keywords'],
-    author=cfg['author'], author_email=cfg['author_email'], url=cfg['git_url'], license='Apache-2.0',
+    author=cfg['author'], author_email=cfg['author_email'], url=cfg['git_url'], license='Apache-2.0 AND CC-BY-2.0', license_files=['LICENSE', 'LICENSE-DATA'],
     long_description=open('README.md', encoding='utf-8').read(), long_description_content_type='text/markdown',
     classifiers=['Intended Audience :: Education', 'Intended Audience :: Developers', 'Programming Language :: Python :: 3',
                  *(f'Programming Language :: Python :: 3.{v}' for v in (11, 12, 13, 14))],

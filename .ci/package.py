@@ -70,6 +70,8 @@ def build(folder):
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {p.relative_to(sources).as_posix() for p in (sources/PACKAGE).rglob('*') if p.is_file() and '__pycache__' not in p.parts}
     if wanted - names: sys.exit(f'the wheel lacks {sorted(wanted - names)}')
+    licenses = {Path(name).name for name in names if '.dist-info/licenses/' in name}
+    if licenses != {'LICENSE', 'LICENSE-DATA'}: sys.exit(f'the wheel has the licenses {sorted(licenses)}')
     if extra := {name for name in names if not name.startswith((PACKAGE + '/', PACKAGE + '-'))}: sys.exit(f'the wheel has {sorted(extra)}')
     return sdist, wheel
 

@@ -34,6 +34,7 @@ from annotated_transformer.data.bpe import (
 )
 from .data.pairs import read_pairs
 from .data.pocket import PocketPair, pocket_pairs
+from .data.everyday import everyday_pairs
 from annotated_transformer.data.corpora import (
     CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books,
     split_pairs, wmt14,

@@ -32,6 +32,7 @@ from annotated_transformer.data.pairs import (
 
 from ..checks import require, short_repr, short_text
 from ..files import file_hash
+from .everyday import everyday_pairs
 from .multi30k import multi30k
 from .normalize import clean_text, is_empty, unescape
 from .pocket import pocket_pairs
@@ -415,6 +416,9 @@ def _pocket(split, pair):
     n = 30_000 if split == "train" else 1_000
     return [(p.src, p.tgt) for p in pocket_pairs(n, split=split, pair=pair)]
 
+def _everyday(split, pair):
+    return everyday_pairs("validation" if split == "valid" else split, pair)
+
 def _books(split, pair): return split_pairs(opus_books(pair), split)
 
 def _drop_doubtful(name, pairs, stacklevel=3):
@@ -434,8 +438,9 @@ def _filtered(name, load):
         return _drop_doubtful(name, pairs, 4)
     return filtered
 
-CORPORA = dict(pocket=_pocket, multi30k=multi30k, iwslt14=_filtered("iwslt14", iwslt14),
-               wmt14=_filtered("wmt14", wmt14), opus_books=_filtered("opus_books", _books))
+CORPORA = dict(pocket=_pocket, everyday=_everyday, multi30k=multi30k,
+               iwslt14=_filtered("iwslt14", iwslt14), wmt14=_filtered("wmt14", wmt14),
+               opus_books=_filtered("opus_books", _books))
 
 # %% ../../nbs/31_corpora.ipynb #c0de0011
 def load_corpus(
