@@ -14,6 +14,7 @@ import torch
 
 from annotated_transformer.transformer import (
     EncoderDecoder,
+    check_sizes,
     make_model,
     position_scheme,
 )
@@ -77,6 +78,7 @@ def check_fits(
     training:bool=False,      # Whether the model is trained
 )->None:
     "Raise if a model does not fit into the free memory."
+    check_sizes(src_vocab=src_vocab, tgt_vocab=tgt_vocab)
     c = config
     N_decoder = c.N_decoder or c.N
     d_k = c.d_k or c.d_model // c.h

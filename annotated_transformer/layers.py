@@ -52,6 +52,7 @@ class SwiGLU(PositionwiseFeedForward):
         dropout:float=0.1, # Dropout on the inner activations
         bias:bool=True,    # Biases in the three layers
     ):
+        check_sizes(d_model=d_model, d_ff=d_ff)
         super().__init__(d_model, d_ff, dropout, bias)
         self.w_3 = nn.Linear(d_model, d_ff, bias)
 

@@ -9,12 +9,12 @@ __all__ = ['get_encoder', 'get_decoder_self', 'get_decoder_src', 'mtx2df', 'attn
 # %% ../../nbs/54_attention_maps.ipynb #deee8f1e
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from .. import transformer as core
 from ..charts import Figure, heatmap, heatmaps
@@ -133,13 +133,14 @@ def record_modules(
     model:nn.Module,          # Contains `MultiHeadedAttention` modules
 )->Iterator[dict[str, dict]]: # Module name -> `inputs` and `output` of its last call
     "Record every module inside the block, with the values inside each attention."
-    records, names = {}, {module: name for name, module in model.named_modules()}
-    def before(module, args):
-        if module in names: records[names[module]] = dict(inputs=args)
-    def after(module, args, output):
-        if module in names: records[names[module]]["output"] = output
-    with (core.record_attention(model) as maps, register_module_forward_pre_hook(before),
-          register_module_forward_hook(after)): yield records
+    records = {}
+    def before(name, module, args): records[name] = dict(inputs=args)
+    def after(name, module, args, output): records[name]["output"] = output
+    with core.record_attention(model) as maps, ExitStack() as hooks:
+        for name, module in model.named_modules():
+            hooks.enter_context(module.register_forward_pre_hook(partial(before, name)))
+            hooks.enter_context(module.register_forward_hook(partial(after, name)))
+        yield records
     for name, weights in maps.items():
         records[name] |= _inside(model.get_submodule(name), weights, *records[name]["inputs"])
 
