@@ -636,14 +636,13 @@ def greedy_decode(
         raise ValueError(f"pad={pad} is also the start or end symbol")
     was_training = model.training
     model.eval()
-    logits = getattr(model.generator, "logits", model.generator) # or log-probabilities
     memory = model.encode(src, src_mask)
     out = src.new_full((len(src), 1), start_symbol)
     if begin is not None: out = torch.cat([out, begin], 1)
     ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
     while out.size(1) < max_len and not ended.all():
         hidden = model.decode(memory, src_mask, out, subsequent_mask(out.size(1), src.device))
-        token = logits(hidden[:, -1]).argmax(-1).masked_fill(ended, pad)
+        token = model.generator(hidden[:, -1]).argmax(-1).masked_fill(ended, pad)
         out = torch.cat([out, token[:, None]], 1)
         if end_symbol is not None: ended |= token == end_symbol
     model.train(was_training)

@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ..checks import check_number, is_patched, originals
+from ..checks import check_number, is_patched
 from ..transformer import Generator
+from .cache import gives_logits
 from .fast import is_changed
 
 # %% ../../nbs/20_losses.ipynb #869cda2a
@@ -182,15 +183,12 @@ def linear_smoothed_cross_entropy(
     return _ChunkedCrossEntropy.apply(x, weight, bias, target, compute, rows, learn)
 
 # %% ../../nbs/20_losses.ipynb #a95b3011
-originals.add(Generator)
-
 def _is_linear(generator):
     "Whether a generator is the core's, unchanged: the logits are one product with its `.proj`."
-    kind = type(generator)
-    if not isinstance(generator, Generator) or is_patched(generator): return False
-    if kind.forward is not Generator.forward or kind.logits is not Generator.logits: return False
+    if not isinstance(generator, Generator) or not gives_logits(generator): return False
+    if type(generator).logits is not Generator.logits: return False
     if type(generator.proj) is not nn.Linear or is_patched(generator.proj): return False
-    return not is_changed(Generator, nn.Module, nn.Linear, F)
+    return not is_changed(nn.Module, nn.Linear, F)
 
 class CrossEntropyCompute:
     "`SimpleLossCompute` as chunked cross-entropy at the positions that are not padding."

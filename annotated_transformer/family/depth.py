@@ -26,7 +26,7 @@ from annotated_transformer.transformer import (
 )
 
 from ..checks import check_number, check_whole
-from ..engine.cache import CachedStep
+from ..engine.cache import CachedStep, output_logits
 from ..positions import Constants
 
 # %% ../../nbs/67_depth.ipynb #4d5bf5cd
@@ -275,7 +275,7 @@ class EarlyExitStep(CachedStep):
 
     def is_clear(self, x):
         "Whether the highest probability exceeds the second by more than the threshold."
-        logits = self.model.generator.logits(self.model.decoder.norm(x))
+        logits = output_logits(self.model.generator, self.model.decoder.norm(x))
         best = logits.softmax(-1).topk(2).values
         return best[..., 0] - best[..., 1] > self.threshold
 
@@ -305,7 +305,7 @@ def early_exit_search(
     out = src.new_full((len(src), 1), start_symbol)
     ended, depths = torch.zeros(len(src), dtype=torch.bool, device=src.device), []
     while out.size(1) < max_len and not ended.all():
-        token = model.generator.logits(step.hidden(out)).argmax(-1).masked_fill(ended, pad)
+        token = output_logits(model.generator, step.hidden(out)).argmax(-1).masked_fill(ended, pad)
         depths.append(step.depth[:, -1])
         out = torch.cat([out, token[:, None]], 1)
         if end_symbol is not None: ended = ended | (token == end_symbol)

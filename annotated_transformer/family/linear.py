@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_whole
+from ..engine.cache import output_logits
 from ..transformer import MultiHeadedAttention, attention
 from .shapes import LanguageModel, layer_with_result
 
@@ -144,7 +145,7 @@ def run_with_state(
         read = partial(layer.self_attn.step, state=states[n] if states else None)
         x, after = layer_with_result(layer, x, read)
         new.append(after)
-    return model.generator.logits(model.decoder.norm(x)), new
+    return output_logits(model.generator, model.decoder.norm(x)), new
 
 # %% ../../nbs/64_linear.ipynb #6a8a972c
 def positive_features(

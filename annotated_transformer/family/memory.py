@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_number, check_whole
+from ..engine.cache import output_logits
 from ..transformer import MultiHeadedAttention, attention, subsequent_mask
 from .shapes import LanguageModel, layer_with_result
 
@@ -67,7 +68,7 @@ def run_segment(
         new.append(seen[:, max(0, seen.size(1) - keep):])
         x = layer_with_memory(layer, x, seen)
     if detach: new = [inputs.detach() for inputs in new]
-    return model.generator.logits(model.decoder.norm(x)), new
+    return output_logits(model.generator, model.decoder.norm(x)), new
 
 # %% ../../nbs/66_memory.ipynb #9d9a86e7
 class Compression(nn.Module):
@@ -114,7 +115,7 @@ def run_compressive(
         longer = torch.cat([long, small.detach()], 1)
         new.append((recent, longer[:, max(0, longer.size(1) - sizes[1]):]))
         x = layer_with_memory(layer, x, torch.cat([long, short, x], 1))
-    return model.generator.logits(model.decoder.norm(x)), new, moved
+    return output_logits(model.generator, model.decoder.norm(x)), new, moved
 
 # %% ../../nbs/66_memory.ipynb #5be37b87
 def attention_loss(
@@ -256,7 +257,7 @@ def run_with_store(
             read = partial(layer.self_attn.with_store, store=store)
             x, new = layer_with_result(layer, x, read)
         else: x = layer(x, None, None, mask)
-    return model.generator.logits(model.decoder.norm(x)), new
+    return output_logits(model.generator, model.decoder.norm(x)), new
 
 # %% ../../nbs/66_memory.ipynb #2e5ac8ae
 def segments(

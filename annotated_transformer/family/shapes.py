@@ -35,6 +35,7 @@ from annotated_transformer.transformer import (
 
 from ..build import check_room, position_scheme
 from ..checks import check_number, check_whole
+from ..engine.cache import output_logits
 from ..layers import swap
 from ..train.hardware import gradients_on
 from ..train.optimizers import check_trained
@@ -160,7 +161,7 @@ class LanguageModel(EncoderDecoder):
     )->Tensor:      # Logits of the token after each position `(B, T, V)`
         "Run the model on a text."
         mask = subsequent_mask(ids.size(1), ids.device)
-        return self.generator.logits(self(ids[:, :0], ids, None, mask))
+        return output_logits(self.generator, self(ids[:, :0], ids, None, mask))
 
 # %% ../../nbs/60_shapes.ipynb #5f5c2713
 def make_lm(
@@ -405,4 +406,4 @@ class RecurrentModel(nn.Module):
         ids:Tensor, # Ids `(B, T)`
     )->Tensor:      # Logits of the token after each position `(B, T, V)`
         "Run the network on a text."
-        return self.generator.logits(self.rnn(self.embed(ids))[0])
+        return output_logits(self.generator, self.rnn(self.embed(ids))[0])

@@ -265,7 +265,7 @@ class OnnxDecoder(nn.Module):
         model, t = self.model, past_k.size(3)
         step = _GraphStep(model, (past_k, past_v), (source_k, source_v), mask)
         x = step.run_layers(model.tgt_embed[0](tgt) + self.table[t:t + 1], None)
-        logits = model.generator.logits(model.decoder.norm(x)[:, -1])
+        logits = step.output(model.decoder.norm(x)[:, -1], None)
         caches = [own for own, _ in step.layers]
         return logits, torch.stack([c.k for c in caches]), torch.stack([c.v for c in caches])
 
