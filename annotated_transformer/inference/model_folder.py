@@ -51,7 +51,7 @@ from ..checks import check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json
 from ..data.bpe import load_tokenizer
 from ..data.shards import PairSet
-from ..data.words import vocabulary_digest
+from ..data.words import WordSet, vocabulary_digest
 from ..engine.int8 import SCALE, from_int8, to_int8
 from ..train.hardware import memory_error
 from .shortlist import read_lexicon, save_lexicon
@@ -131,7 +131,7 @@ def save_tokenizers(src_tokenizer, tgt_tokenizer, folder):
 
 # Limits of the files that are parsed, in bytes
 _MAX_BYTES = {"config.json": 2**22, "tokenizer.json": 2**25, "lexicon.safetensors": 2**27,
-              "training_pairs.safetensors": 2**26}
+              "training_pairs.safetensors": 2**26, "known_words.safetensors": 2**23}
 
 def _check_size(path):
     "Raise if a file has more bytes than `SavedModel` reads."
@@ -157,6 +157,19 @@ def _read_pair_set(path)->PairSet:
         raise ValueError(f"{path} holds hashes that do not ascend.")
     return PairSet(hashes)
 
+# %% ../../nbs/44_model_folder.ipynb #44a00001
+def _save_word_set(words:WordSet, path):
+    "Save the bits of the words."
+    save_tensors(dict(words=torch.tensor(list(words.field), dtype=torch.uint8)), path)
+
+def _read_word_set(path)->WordSet:
+    "Read the bits of the words."
+    tensors = read_tensors(path)[1]
+    stored = tensors.get("words", torch.empty(0))
+    if len(tensors) == 1 and stored.dtype == torch.uint8 and stored.dim() == 1 and len(stored):
+        return WordSet(bytes(stored.tolist()))
+    raise ValueError(f"{path} holds no words of training data.")
+
 # %% ../../nbs/44_model_folder.ipynb #f5d74cc4
 def save_model_folder(
     translator,  # A `Translator`
@@ -178,6 +191,8 @@ def save_model_folder(
         if translator.lexicon: save_lexicon(translator.lexicon, new/"lexicon.safetensors")
         if translator.training_pairs:
             _save_pair_set(translator.training_pairs, new/"training_pairs.safetensors")
+        if translator.known_words:
+            _save_word_set(translator.known_words, new/"known_words.safetensors")
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
         (new/"config.json").write_text(config + "\n", encoding="utf-8", newline="\n")
         text = model_card(translator).encode("utf-8", "replace")
@@ -279,6 +294,11 @@ class SavedModel:
         "Hashes of the training pairs; None if there are none."
         if "training_pairs.safetensors" not in self.listed: return None
         return _read_pair_set(self.path("training_pairs.safetensors"))
+
+    def load_known_words(self):
+        "Source words of the training data; None if there are none."
+        if "known_words.safetensors" not in self.listed: return None
+        return _read_word_set(self.path("known_words.safetensors"))
 
 # %% ../../nbs/44_model_folder.ipynb #a7813ecc
 def load_model_folder(

@@ -45,7 +45,7 @@ from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, languages
 from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
-from ..data.words import BOS, EOS, PAD, vocabulary_digest
+from ..data.words import BOS, EOS, PAD, WordSet, vocabulary_digest
 from ..engine.cache import position_limit
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
@@ -63,7 +63,7 @@ from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
 from .models import check_encoder, check_vocabularies, max_positions
 from .shortlist import learn_shortlist, with_shortlist
-from .stream import BatchDecoder, TextStream
+from .stream import BatchDecoder, TextStream, Translation
 
 # %% ../../nbs/49_translator.ipynb #47c0de01
 def _check_tokenizer(name, tokenizer):
@@ -102,6 +102,7 @@ class TextModel:
         self.about = about or {}
         self.lexicon = None
         self.training_pairs = None # a `PairSet`
+        self.known_words = None    # a `WordSet` of the sources
 
     def __repr__(self):
         weights = sum(p.numel() for p in self.model.parameters())
@@ -141,6 +142,7 @@ class TextModel:
             translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                              options.get("engine", "fast"))
             translator.training_pairs = data.hashes
+            translator.known_words = data.words
             data.measure(translator, training, progress)
         return translator
 
@@ -156,6 +158,7 @@ class TextModel:
         sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
         translator.lexicon = saved.load_lexicon(sizes)
         translator.training_pairs = saved.load_training_pairs()
+        translator.known_words = saved.load_known_words()
         return translator
 
     def save_pretrained(self,
@@ -198,6 +201,19 @@ def _warn_cut(name, limit, unit):
     "Warn, every time, that only the beginning of a text is read."
     text = f"{name} has more than {limit:,} {unit}; only the first {limit:,} were read."
     warnings.warn_explicit(text, UserWarning, __name__, 1, registry={})
+
+# %% ../../nbs/49_translator.ipynb #49a00002
+def _unknown_words(translators):
+    "Return a function from a text to the words that none of the models has seen in training."
+    sets = [translator.known_words for translator in translators]
+    limit = translators[0].max_chars
+    def unknown(text):
+        if None in sets: return None
+        clean = clean_prefix(text, limit + 1)
+        if len(clean) > limit: clean = clean[:limit].rpartition(" ")[0] or clean[:limit]
+        words = sets[0].unknown(clean)
+        return tuple(word for word in words if not any(word in other for other in sets[1:]))
+    return unknown
 
 # %% ../../nbs/49_translator.ipynb #bd615a38
 def ensemble_models(
@@ -251,7 +267,7 @@ class Translator(TextModel):
         num_workers:int=1,        # Processes that translate batches in parallel, on a CPU
         split_sentences:bool=True, # Translate the sentences of a text one by one (`split_text`)
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
-    )->str|Iterator:              # A string, or an iterator; with `n_best`, lists of `Candidate`
+    )->Translation|Iterator:      # One, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
         _check_method(options, SamplingOptions, "sample")
         n_best, options = search_options(options, mbr)
@@ -263,7 +279,8 @@ class Translator(TextModel):
         decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
         paragraphs = self.about.get("training", {}).get("paragraphs", False)
         split = split_sentences and n_best is None and not paragraphs
-        return _run_stream(self, texts, decoder, max_tokens, num_workers, split, n_best is not None)
+        return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble, split,
+                           n_best is not None)
 
     def sample(self,
         texts:str|Iterable[str],  # One text, or any number of them
@@ -273,14 +290,14 @@ class Translator(TextModel):
         ensemble:Sequence=(),     # Translators whose probabilities are averaged with this one's
         num_workers:int=1,        # Processes that sample batches in parallel, on a CPU
         **options,                # Fields of `SamplingOptions`
-    )->str|Iterator:              # A string, or an iterator
+    )->Translation|Iterator:      # One, or an iterator
         "Sample translations from the model."
         check_number("seed", seed, high=2**62, whole=True)
         _check_method(options, SearchOptions, "translate")
         sampling = SamplingOptions(**check_known(options, SamplingOptions))
         search = Sampling(ensemble_models(self, ensemble), sampling, seed)
         decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
-        return _run_stream(self, texts, decoder, max_tokens, num_workers)
+        return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble)
 
     def score(self,
         pairs:Iterable[tuple[str, str]], # Sources with translations
@@ -330,7 +347,8 @@ class Translator(TextModel):
         return with_shortlist(self, size)
 
 # %% ../../nbs/49_translator.ipynb #9f617eaa
-def _run_stream(translator, texts, decoder, max_tokens, num_workers, split=False, lists=False):
+def _run_stream(translator, texts, decoder, max_tokens, num_workers, ensemble, split=False,
+                lists=False):
     "Check the arguments now; return the output of one string, or an iterator."
     check_number("max_tokens", max_tokens, 1, whole=True)
     check_num_workers(num_workers, translator.device)
@@ -342,7 +360,7 @@ def _run_stream(translator, texts, decoder, max_tokens, num_workers, split=False
     reader = _SourceReader(translator)
     stream = TextStream(
         reader.encode, decoder, reader.split if split else reader.whole, translator.chunk,
-        max_tokens, 1 if single else num_workers)
+        max_tokens, 1 if single else num_workers, _unknown_words([translator, *ensemble]))
     outputs = stream.outputs(iter([texts] if single else texts))
     if not lists: outputs = (candidates[0].text for candidates in outputs)
     return next(outputs) if single else outputs
@@ -443,7 +461,9 @@ class _TranslationData:
             self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
-        with phase("hashing the training pairs"): self.hashes = PairSet.of(train)
+        with phase("hashing the training pairs"):
+            self.hashes = PairSet.of(train)
+            self.words = WordSet.of(source for source, _ in train)
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
         _warn_empty(self.batches.pairs, self.tokenizers)
         self.left_out = len(train) - len(self.batches.pairs)
