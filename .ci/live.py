@@ -36,17 +36,18 @@ FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-back
 PREPARE = '''async () => {
     const [T, {SubwordTokenizer, clean_text}] = [await import("/live/transformer.js"), await import("/live/tokenizer.js")];
     const {split_text} = await import("/live/sentences.js"), {is_empty} = await import("/live/normalize.js");
-    const {read_state, translate} = await import("/live/live.js");
+    const {read_state, translate} = await import("/live/live.js"), {WordSet} = await import("/live/unknown.js");
     const get = name => fetch("/live/pocket_model/" + name);
     const weights = T.read_weights(await (await get("model.safetensors")).arrayBuffer());
     const tokenizer = new SubwordTokenizer(await (await get("tokenizer.json")).json());
     const config = (await (await get("config.json")).json()).model;
+    const known_words = new WordSet(await (await get("known_words.safetensors")).arrayBuffer());
     Object.assign(window, {T, weights, tokenizer, clean_text, config, model: T.make_model(weights, config)});
     const run = s => [...translate({weights, tokenizer, config}, {...read_state(""), s})].at(-1)();
     window.columns = ({text, output}) => {
         const clean = clean_text(text), ids = tokenizer.encode(text);
         const row = {text, clean, empty: is_empty(text), sentences: split_text(clean), words: tokenizer.words(text), ids};
-        Object.assign(row, {pieces: tokenizer.pieces(ids), back: tokenizer.decode(ids)});
+        Object.assign(row, {pieces: tokenizer.pieces(ids), back: tokenizer.decode(ids), unknown: known_words.unknown(text)});
         return output === undefined ? row : {...row, output: run(text).text};
     };
 }'''
@@ -337,6 +338,14 @@ def check_use(browser, base, translator, faults):
     settled(page, translator.translate(two))
     page.select_option('[data-key=part]', index=1)
     page.wait_for_function('document.querySelector(".live .lines").textContent.includes("spie")')
+    expect('known words are marked', not page.locator('.live .source *').count())
+    page.fill('.live input[type=text]', typed := 'der Hudn schläft. ZOLTAN spielt 3 Spiele, sagt die Katze.')
+    page.click('.live .go')
+    settled(page, (translation := translator.translate(typed)))
+    marks = page.locator('.live .source .unknown')
+    expect('other words are marked', marks.all_text_contents() == list(translation.unknown) and len(translation.unknown) >= 2)
+    expect('a mark does not tell its reason', marks.first.get_attribute('title') == 'not in the training data')
+    expect('another sentence is marked', page.text_content('.live .source') == f'{typed} (dotted: not in the training data)')
     page.fill('.live input[type=text]', chr(0x200b))
     page.click('.live .go')
     settled(page, '')
@@ -421,7 +430,8 @@ def check_damaged(browser, base, faults):
     cases = [('model.safetensors', lambda b: b[:-1000]), ('model.safetensors', lambda b: b''), ('model.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1])),
              ('model.safetensors', lambda b: b.replace(b'F16', b'F32')), ('tokenizer.json', lambda b: b[:-10]), ('tokenizer.json', lambda b: b.replace(b'"e", "r"', b'"r", "e"')),
              ('tokenizer.json', lambda b: b'null'), ('config.json', lambda b: b.replace(b'"norm_first": true', b'"norm_first": false')),
-             ('config.json', lambda b: b.replace(b'"h": 4', b'"h": 8')), ('config.json', lambda b: b.replace(b'sinusoidal', b'learned')), ('config.json', lambda b: b'<html>')]
+             ('config.json', lambda b: b.replace(b'"h": 4', b'"h": 8')), ('config.json', lambda b: b.replace(b'sinusoidal', b'learned')), ('config.json', lambda b: b'<html>'),
+             ('known_words.safetensors', lambda b: b[:-1]), ('known_words.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1]))]
     for name, change in cases:
         page = browser.new_context().new_page()
         page.route(f'**/{name}', lambda route: route.fulfill(body=changed(name, change)))

@@ -8,6 +8,7 @@ const ROOT = new URL("../", import.meta.url), LIVE = new URL("nbs/live/", ROOT).
 const T = await import(LIVE + "transformer.js");
 const {open_model, read_state, translate} = await import(LIVE + "live.js");
 const {SubwordTokenizer} = await import(LIVE + "tokenizer.js");
+const {WORDS} = await import(LIVE + "unknown.js");
 const file = name => fs.readFileSync(new URL(`annotated_transformer/pocket_model/${name}`, ROOT));
 const json = name => JSON.parse(file(name));
 const bytes = new Uint8Array(file("model.safetensors")).buffer;
@@ -122,6 +123,25 @@ tokens("one merge more", tok(d => { d.merges.push(["z", "q"]); }));
 tokens("two merges exchanged", tok(d => { [d.merges[0], d.merges[1]] = [d.merges[1], d.merges[0]]; }));
 tokens("first merge last", tok(d => { d.merges.push(d.merges.shift()); }));
 
+// ---- the words of the training data: a field of bits
+const known = new Uint8Array(file(WORDS)), at = 8 + Number(new DataView(known.buffer).getBigUint64(0, true));
+const bits = known.slice(at), size_of = known.length - at;
+const right = {dtype: "U8", shape: [size_of], data_offsets: [0, size_of]};
+const marks = (what, value) => CASES.push([WORDS, what, [bytes, merges, config, null, value]]);
+for (const n of [0, 1, 7, 8, 9, at - 1, at, at + 1, known.length - 1]) marks(`cut at ${n}`, known.slice(0, n));
+for (const n of [1, 8, 1000]) marks(`${n} bytes more`, pack({words: right}, new Uint8Array([...bits, ...new Uint8Array(n)])));
+for (const value of [5, "text", [1, 2], {}, true, bytes]) marks(`not the file: ${typeof value}`, value);
+for (const text of ["", "x", "[]", "5", "null", '"a"', "{}", '{"a": 1}', '{"words": null}', '{"words": []}'])
+  marks(`header ${text}`, pack(text, bits));
+for (const [key, ...values] of [["dtype", "I8", "BOOL", "F32", "u8", "", null, 8, ["U8"]],
+  ["shape", [], [size_of - 1], [size_of + 1], [1, size_of], [size_of, 1], [String(size_of)], null, {}, size_of],
+  ["data_offsets", [], [0], [0, size_of - 1], [1, size_of], [1, size_of + 1], [size_of, 0], [-1, size_of - 1], null, {}]])
+  for (const value of values) marks(`${key}=${JSON.stringify(value)}`, pack({words: {...right, [key]: value}}, bits));
+for (const [what, head] of [["another name", {bits: right}], ["two tensors", {words: right, more: right}],
+  ["no dtype", {words: without(right, "dtype")}], ["no shape", {words: without(right, "shape")}]])
+  marks(what, pack(head, bits));
+CASES.push([WORDS, "one changed bit", [bytes, merges, config, manifest, known.map((x, i) => (i === at ? x ^ 1 : x))]]);
+
 for (const [name, what, args] of CASES) {
   tried++;
   try { await open_model(...args); }
@@ -155,6 +175,16 @@ for (const [what, buffer] of [...GOOD, ["BF16", as_bfloat]]) {
       ? Math.abs(core.weights[name].data[i] - x) <= Math.abs(x) / 128 : core.weights[name].data[i] === x)));
   const {text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();
   if (!equal || text !== "The dog is sleeping.") report(`${what} is read wrong: ${text}`);
+}
+for (const [what, value] of [["as stored", known], ["a buffer", known.buffer], ["__metadata__", pack({__metadata__: {a: "b"},
+  words: right}, bits)], ["spaces after the header", pack(JSON.stringify({words: right}) + "  ", bits)]]) {
+  tried++;
+  const {words} = await open_model(bytes, merges, config, null, value).catch(({message}) => report(`${what}: ${message}`) ?? {});
+  if (words?.unknown("Der Hudn schläft.").join() !== "Hudn") report(`${WORDS}, ${what}: is read wrong`);
+}
+for (const value of [undefined, null]) { // a folder without the file
+  tried++;
+  if ((await open_model(bytes, merges, config, manifest, value)).words) report("words of no file");
 }
 tried++;
 if (new SubwordTokenizer({data: {merges: []}}).ids.size !== 260) report("a tokenizer of bytes");

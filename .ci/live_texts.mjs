@@ -11,7 +11,8 @@ const {split_text} = await import(LIVE + "sentences.js");
 const file = name => fs.readFileSync(new URL(`annotated_transformer/pocket_model/${name}`, ROOT));
 const json = name => JSON.parse(file(name));
 const core = await open_model(
-  file("model.safetensors"), json("tokenizer.json"), json("config.json"), json("MANIFEST.json"));
+  file("model.safetensors"), json("tokenizer.json"), json("config.json"), json("MANIFEST.json"),
+  file("known_words.safetensors"));
 
 const compute = text => { // the columns of the table
   const {tokenizer} = core, ids = tokenizer.encode(text);
@@ -23,6 +24,7 @@ const compute = text => { // the columns of the table
     ids,
     pieces: tokenizer.pieces(ids),
     back: tokenizer.decode(ids),
+    unknown: core.words.unknown(text),
   };
 };
 const translation = s => [...translate(core, {...read_state(""), s})].at(-1)().text;

@@ -46,6 +46,14 @@ const number = x => (x === -Infinity ? "−∞" : x.toFixed(2).replace("-", "−
 export const is_cross = name => name.endsWith("src_attn");
 export const is_encoder = name => name.startsWith("encoder");
 
+export function marked(parts) { // a sentence with its unknown words; nothing if it has none
+  if (!parts.some(([, unknown]) => unknown)) return [];
+  const title = "not in the training data";
+  const text = parts.map(([part, unknown]) =>
+    (unknown ? el("span", {class: "unknown", title}, part) : part));
+  return [...text, el("small", {lang: "en"}, ` (dotted: ${title})`)];
+}
+
 export function module_title(name) {
   const stack = is_encoder(name) ? "Encoder" : "Decoder", layer = +name.split(".")[2] + 1;
   const self = is_encoder(name) ? "self-attention" : "masked self-attention";

@@ -197,9 +197,13 @@ function python_json(value) { // as `json.dumps` spells lists, tables and string
     c => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 }
 
-export async function check_hashes(buffer, file, manifest) { // stored bytes and merges
-  const saved = manifest?.files?.[WEIGHTS]?.sha256, found = await digest(buffer);
-  if (found && saved && found !== saved) fail(WEIGHTS, "it is not the file that was saved");
+export async function check_saved(name, buffer, manifest) { // stored bytes
+  const saved = manifest?.files?.[name]?.sha256, found = await digest(buffer);
+  if (found && saved && found !== saved) fail(name, "it is not the file that was saved");
+}
+
+export async function check_hashes(buffer, file, manifest) { // weights and merges
+  await check_saved(WEIGHTS, buffer, manifest);
   const merges = await digest(new TextEncoder().encode(python_json(file.data)));
   if (merges && merges !== file.sha256) fail(TOKENIZER, "its checksum does not match");
 }

@@ -3,7 +3,8 @@ import * as T from "./transformer.js";
 import {SubwordTokenizer} from "./tokenizer.js";
 import {clean_text, is_empty} from "./normalize.js";
 import {split_text} from "./sentences.js";
-import {check_about, check_hashes, check_sizes} from "./files.js";
+import {check_about, check_hashes, check_saved, check_sizes} from "./files.js";
+import {WORDS, WordSet} from "./unknown.js";
 import {BUGS, edited_model, greedy_decode} from "./edits.js";
 import * as draw from "./draw.js";
 import {TOUR} from "./tour.js";
@@ -118,9 +119,10 @@ export function load() {
     return name.endsWith(".json") ? json_of(response, name) : response.arrayBuffer();
   };
   const read = async () => {
-    const names = ["model.safetensors", "tokenizer.json", "config.json", "MANIFEST.json"];
-    const [buffer, merges, about, manifest] = await Promise.all(names.map(get));
-    return open_model(buffer, merges, about, manifest);
+    const names = ["model.safetensors", "tokenizer.json", "config.json"];
+    const manifest = get("MANIFEST.json");
+    const words = manifest.then(({files}) => files?.[WORDS] && get(WORDS)); // older folders: none
+    return open_model(...await Promise.all([...names.map(get), manifest, words]));
   };
   return (loading ??= read().catch(error => {
     loading = undefined;
@@ -128,13 +130,16 @@ export function load() {
   }));
 }
 
-export async function open_model(buffer, merges, about, manifest) { // raises what does not fit
+// raises what does not fit
+export async function open_model(buffer, merges, about, manifest, known_words) {
   check_about(about);
   const tokenizer = new SubwordTokenizer(merges), weights = T.read_weights(buffer);
-  const core = {weights, tokenizer, config: about.model};
+  const words = known_words && new WordSet(known_words);
+  const core = {weights, tokenizer, config: about.model, words};
   T.make_model(weights, core.config);
   check_sizes(core);
   await check_hashes(buffer, merges, manifest);
+  if (words) await check_saved(WORDS, known_words, manifest);
   return core;
 }
 
@@ -263,6 +268,7 @@ const TOP = `<form>
     <button class="go">Translate</button>
     <select aria-label="Examples"><option value="" disabled selected>Examples</option></select>
   </form>
+  <div class="source" lang="de"></div>
   <div class="output" lang="en" aria-live="polite"></div>`;
 const SMALL = `${TOP}
   <div class="panel"></div>
@@ -292,7 +298,8 @@ class Page {
     const find = selector => this.root.querySelector(selector);
     this.root.innerHTML = this.small ? SMALL : FULL;
     for (const name of ["input", "select"]) this[name] = find(name);
-    for (const name of ["output", "guide", "panel", "status"]) this[name] = find(`.${name}`);
+    for (const name of ["source", "output", "guide", "panel", "status"])
+      this[name] = find(`.${name}`);
     this.input.value = this.state.s;
     this.select.append(...this.stored.examples.map(({src}) => el("option", {value: src}, src)));
     this.select.addEventListener("change", () => {
@@ -420,6 +427,7 @@ class Page {
       tab.tabIndex = on ? 0 : -1;
       if (on) this.panel.setAttribute("aria-labelledby", tab.id);
     }
+    this.source.replaceChildren(...draw.marked(this.core?.words?.parts(state.s) ?? []));
     this.output.textContent = run ? run.text : "";
     if (this.small) root.querySelector("p a").href = `live.html${write_state(state)}`;
     else this.guide.replaceChildren(...this.tour());
