@@ -4,10 +4,13 @@
 
 # %% auto #0
 __all__ = ['originals', 'short_repr', 'short_text', 'check_number', 'is_count', 'check_whole', 'check_choice', 'check_known',
-           'check_complete', 'check_options', 'check_ids', 'check_mask', 'check_model', 'has_hooks', 'methods_of',
-           'has_own_methods', 'is_patched', 'is_watched', 'Originals', 'require']
+           'check_complete', 'check_options', 'RepeatedKey', 'unique_keys', 'parse_json', 'same_json', 'check_ids',
+           'check_mask', 'check_model', 'not_finite', 'check_tensors', 'has_hooks', 'methods_of', 'has_own_methods',
+           'is_patched', 'is_watched', 'Originals', 'require']
 
 # %% ../nbs/03_checks.ipynb #bd83eb39
+import json
+import math
 import reprlib
 import sys
 from dataclasses import fields
@@ -126,6 +129,43 @@ def check_options(
     name = kind.__name__
     raise TypeError(f"options={short_repr(options)} is not a {name}: give options={name}(...).")
 
+# %% ../nbs/03_checks.ipynb #03a00021
+class RepeatedKey(ValueError):
+    "A key occurs twice in a JSON object."
+
+def unique_keys(
+    items:list, # Keys and values, as `json` passes them to `object_pairs_hook`
+)->dict:        # The object
+    "Make a JSON object; raise if a key is repeated."
+    if len(dict(items)) < len(items): raise RepeatedKey("a key is repeated")
+    return dict(items)
+
+def _finite(text):
+    "A number of JSON, `NaN` or `Infinity`; raise unless it is finite."
+    if math.isfinite(float(text)): return float(text)
+    raise ValueError(f"{short_text(text, 30)} is no finite number")
+
+def _whole(text):
+    "A whole number of JSON; raise if it is infinite for readers that use floats."
+    if len(text) > 300: _finite(text)
+    return int(text)
+
+def parse_json(
+    text:str, # JSON
+):            # -> its value
+    "Parse JSON that every reader understands in the same way, or raise `ValueError`."
+    try:
+        return json.loads(text, object_pairs_hook=unique_keys, parse_float=_finite,
+                          parse_constant=_finite, parse_int=_whole)
+    except RecursionError: raise ValueError("it is nested too deeply") from None
+
+def same_json(one, other)->bool:
+    "Whether two values of JSON are equal; true and false equal no number."
+    if isinstance(one, bool) or isinstance(other, bool): return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return one == other
+
 # %% ../nbs/03_checks.ipynb #3b0a20e2
 def check_ids(
     name:str,   # Name of the argument
@@ -170,6 +210,24 @@ def check_model(
     except AttributeError:
         raise TypeError(f"model is a {type(model).__name__}, not an EncoderDecoder: "
                         "make it with make_model.") from None
+
+# %% ../nbs/03_checks.ipynb #03a00010
+def not_finite(
+    tensors:dict[str, Tensor], # By name
+)->str|None:
+    "Name of the first tensor with NaN or infinity; None: there is none."
+    for name, p in tensors.items():
+        if p.is_floating_point() and p.element_size() == 1: p = p.float() # torch lacks a kernel
+        if not p.isfinite().all(): return name
+    return None
+
+def check_tensors(
+    tensors:dict[str, Tensor], # By name
+    owner,                     # Model or file that has them
+)->None:
+    "Raise if a number is NaN or infinite."
+    if name := not_finite(tensors):
+        raise ValueError(f"{owner} has {name} with numbers that are not finite.")
 
 # %% ../nbs/03_checks.ipynb #5dc090d3
 def has_hooks(

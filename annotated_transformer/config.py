@@ -19,6 +19,7 @@ from annotated_transformer.checks import (
     check_complete,
     check_known,
     check_number,
+    parse_json,
     short_repr,
 )
 
@@ -202,21 +203,16 @@ def to_strict_json(
     exact:bool=True, # Raise if reading gives another value, such as a list for a tuple
 )->str:         # JSON text
     "Return JSON that every reader understands in the same way."
-    try: text = json.dumps(value, indent=2, allow_nan=False)
+    try:
+        text = json.dumps(value, indent=2, allow_nan=False)
+        read = parse_json(text)
     except (TypeError, ValueError, RecursionError) as e:
         raise TypeError(f"{what} cannot be kept as JSON ({str(e)[:200]}).") from None
-    if exact and json.loads(text) != value:
+    if exact and read != value:
         raise TypeError(f"{what} changes in JSON: use lists for tuples, and strings as keys.")
     return text
 
 # %% ../nbs/02_config.ipynb #5f9189a8
-def _reject_constant(word): raise ValueError(f"{word} is not JSON")
-
-def _unique(pairs):
-    "Settings of a JSON object, without repeated names."
-    if len(dict(pairs)) < len(pairs): raise ValueError("a setting is given twice")
-    return dict(pairs)
-
 def from_json(
     text:str,   # Text from `to_json`
     cls:type=TransformerConfig, # Class of the configuration
@@ -224,8 +220,8 @@ def from_json(
     "Read a configuration from JSON."
     try:
         if len(text) > 10_000: raise ValueError(f"{len(text)} characters are too many")
-        given = json.loads(text, parse_constant=_reject_constant, object_pairs_hook=_unique)
-    except (ValueError, TypeError, RecursionError) as e:
+        given = parse_json(text)
+    except (ValueError, TypeError) as e:
         raise ValueError(f"This is not the JSON of a {cls.__name__}: {e}.") from None
     if not isinstance(given, dict):
         raise ValueError(f"The JSON of a {cls.__name__} is an object of settings, "

@@ -24,7 +24,7 @@ from importlib import resources
 from pathlib import Path
 from tempfile import mkdtemp
 
-from .checks import short_repr
+from .checks import parse_json, short_repr, short_text
 
 # %% ../nbs/05_files.ipynb #05a00009
 # Errors that another place or more space would solve
@@ -114,11 +114,12 @@ def read_json(
     path,               # A file
     max_bytes:int=2**20, # Largest accepted size
 ):                      # -> its value
-    "Read a JSON file; raise `ValueError` if it is larger or is no JSON."
+    "Read a JSON file; raise `ValueError` if it is larger or is no JSON, see `parse_json`."
     with open(path, "rb") as file: content = file.read(max_bytes + 1)
     if len(content) > max_bytes: raise ValueError(f"{path} has more than {max_bytes:,} bytes.")
-    try: return json.loads(content.decode("utf-8-sig")) # also with a byte order mark
-    except (ValueError, RecursionError): raise ValueError(f"{path} is no JSON.") from None
+    try: return parse_json(content.decode("utf-8-sig")) # also with a byte order mark
+    except ValueError as e:
+        raise ValueError(f"{path} is no JSON ({short_text(e, 100)}).") from None
 
 # %% ../nbs/05_files.ipynb #05a00062
 @cache

@@ -11,7 +11,6 @@ __all__ = ['one_line', 'bounded', 'open_streams', 'say', 'stoppable', 'report_er
 import argparse
 import errno
 import io
-import json
 import os
 import shlex
 import shutil
@@ -39,7 +38,7 @@ from annotated_transformer.signals import (
 from ..checks import short_repr
 from ..data.corpora import CORPORA, load_corpus
 from ..data.pairs import BadLines
-from ..files import save_error
+from ..files import read_json, save_error
 from ..inference.translator import Translator
 from ..train.distributed import int_of
 
@@ -309,8 +308,8 @@ def check_record(path, command:str, option:str="json")->Path: # The path that th
 
 def _is_record(path, command):
     "Whether a file is JSON with a command line of this command."
-    try: words = json.loads(path.read_text(encoding="utf-8"))["command"].split()
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError): return False
+    try: words = read_json(path, 2**26)["command"].split()
+    except (ValueError, LookupError, TypeError, AttributeError): return False
     return words[:1] == [command]
 
 # %% ../../nbs/71_cli_base.ipynb #31ed5c24

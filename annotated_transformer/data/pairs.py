@@ -31,7 +31,7 @@ from annotated_transformer.data.normalize import (
     unescape,
 )
 
-from ..checks import short_repr, short_text
+from ..checks import RepeatedKey, short_repr, short_text, unique_keys
 
 # %% ../../nbs/29_pairs.ipynb #46ada991
 def _scan_parallel(src_path, tgt_path):
@@ -284,16 +284,10 @@ def _table(path, src, tgt)->_Table|None: # None: there are no rows
     return _Table(path, delimiter, quoted, texts, False)
 
 # %% ../../nbs/29_pairs.ipynb #5396f3f5
-def _unique(items):
-    "Return the items of a JSON object as a dict; a repeated key raises."
-    row = dict(items)
-    if len(row) < len(items): raise KeyError
-    return row
-
 def _json_object(line)->dict|str: # A string is the reason why there is none
     "Return the object of a line, or the one under `translation`."
-    try: row = json.loads(line, object_pairs_hook=_unique)
-    except KeyError: return "a key is repeated"
+    try: row = json.loads(line, object_pairs_hook=unique_keys)
+    except RepeatedKey as e: return str(e)
     except (ValueError, RecursionError): return "not JSON"
     if not isinstance(row, dict): return {}
     inner = row.get("translation")

@@ -23,12 +23,13 @@ from torch import Tensor
 from annotated_transformer.checks import (
     check_number,
     is_count,
+    parse_json,
     require,
     short_repr,
     short_text,
 )
 
-from ..files import atomic_folder, file_hash, file_lock, json_hash
+from ..files import atomic_folder, file_hash, file_lock, json_hash, read_json
 from .batching import TokenBatches, check_lengths, token_batches
 from .normalize import clean_text
 
@@ -89,10 +90,10 @@ def _file(folder, n): return Path(folder)/f"shard-{n:05}.arrow"
 def _load_note(path, fix):
     "Return the facts of a note, after a check of its hash and format."
     try:
-        note = json.loads(path.read_text(encoding="utf-8"))
+        note = read_json(path, 2**28)
         facts = note["store"]
         if note["sha256"] != json_hash(facts): raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise ValueError(f"{path} is damaged: {fix}") from None
     version = facts.get("format") if isinstance(facts, dict) else None
     if version != 1:
@@ -277,7 +278,7 @@ def store_pairs(
     "Write pairs to disk, or open those that are there."
     require("pyarrow", ".[data]")
     check_number("shard", shard, low=1, whole=True)
-    try: about = json.loads(json.dumps(about, allow_nan=False))
+    try: about = parse_json(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         raise TypeError(f"about={short_repr(about)} is not fit for JSON.") from None
     if not isinstance(pairs, Iterable):

@@ -28,7 +28,7 @@ from annotated_transformer.transformer import (
     target_mask,
 )
 
-from ..checks import check_number, check_whole
+from ..checks import check_number, check_whole, parse_json
 from ..data.batching import pad_rows
 from ..train.hardware import hardware
 from .shapes import random_rows, warmup_decay
@@ -152,7 +152,7 @@ def add_to_record(path, facts, name, result):
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         text = file.read()
-        old = json.loads(text) if text else {}
+        old = parse_json(text) if text else {}
         schemes = old.pop("schemes", {})
         if settings(old) != settings(facts): schemes = {}
         file.truncate(0)

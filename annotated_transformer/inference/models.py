@@ -30,7 +30,7 @@ from annotated_transformer.transformer import (
 )
 
 from ..build import build
-from ..checks import check_ids, check_mask, check_number
+from ..checks import check_ids, check_mask, check_number, check_tensors
 from ..config import TransformerConfig
 from ..engine.cache import gives_logits, output_logits, parts, position_limit
 from ..engine.fast import plain, shared_copy
@@ -109,11 +109,6 @@ def check_end(end_symbol, logits):
 # %% ../../nbs/42_models.ipynb #40a00001
 _finite = WeakKeyDictionary() # Model -> state of its weights when they were checked
 
-def _first_bad(model):
-    "Name of the first parameter that is not finite; None: there is none."
-    for name, p in model.named_parameters():
-        if p.is_floating_point() and not p.isfinite().all(): return name
-
 def check_finite(
     model:nn.Module,       # Any model
     owner:str="the model", # Its name in the message
@@ -122,8 +117,7 @@ def check_finite(
     weights = [p for m in parts(model) for p in m._parameters.values() if p is not None]
     state = [*map(id, weights), *storages(weights)]
     if _finite.get(model) == state: return
-    if name := _first_bad(model):
-        raise ValueError(f"{owner} has {name} with numbers that are not finite.")
+    check_tensors(dict(model.named_parameters()), owner)
     _finite[model] = state
 
 def check_logits(

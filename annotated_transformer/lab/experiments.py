@@ -6,7 +6,6 @@
 __all__ = ['VARIANTS', 'TABLE3_ROWS', 'one_training', 'over_seeds', 'write_table', 'ablation_plans', 'quality_grid']
 
 # %% ../../nbs/59_experiments.ipynb #ce398448
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from ..checks import check_choice, check_number
 from ..config import MOVED_FIELDS, TrainingConfig, TransformerConfig
 from ..data.corpora import pairs_digest
 from ..data.pairs import languages
-from ..files import write_json
+from ..files import read_json, write_json
 from ..inference import evaluation
 from ..inference.translator import Translator, language_pair
 from ..train.hardware import hardware
@@ -89,8 +88,8 @@ def one_training(
 # %% ../../nbs/59_experiments.ipynb #fa2cccf8
 def _read_training(done, settings):
     "Read the result of an earlier run from its file; raise if its settings differ."
-    try: result = json.loads(done.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError): result = None
+    try: result = read_json(done, 2**28)
+    except ValueError: result = None
     if not isinstance(result, dict) or not isinstance(result.get("of"), dict):
         raise ValueError(f"{done} is damaged: remove it to resume from the checkpoints.")
     earlier = _settings_of(result)

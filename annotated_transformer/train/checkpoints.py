@@ -21,7 +21,17 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..checks import check_number, is_count, short_repr, short_text
+from annotated_transformer.checks import (
+    check_number,
+    check_tensors,
+    is_count,
+    not_finite,
+    parse_json,
+    same_json,
+    short_repr,
+    short_text,
+)
+
 from ..config import to_strict_json
 from ..files import atomic_folder, check_manifest, read_json, save_error
 
@@ -76,6 +86,8 @@ def plain_names(given:dict, own:dict)->dict: # `given` with names of `own`, if i
     plain = {plain_name(name): value for name, value in given.items()}
     return plain if plain.keys() == own.keys() else given
 
+def _kind(p): return p.is_floating_point(), p.is_complex(), p.dtype == torch.bool
+
 def check_fit(own:dict[str, Tensor], given:dict[str, Tensor], what:str)->None:
     "Raise unless `given`, read from `what`, has the names, shapes and kinds of numbers of `own`."
     fix = "build the model with the configuration it was saved with."
@@ -90,10 +102,14 @@ def check_fit(own:dict[str, Tensor], given:dict[str, Tensor], what:str)->None:
         if p.shape != other.shape:
             raise ValueError(f"{what} has {name} of shape {tuple(other.shape)}, the model "
                              f"{tuple(p.shape)}: {fix}")
-        if p.is_floating_point() != other.is_floating_point():
+        if _kind(p) != _kind(other):
             raise ValueError(f"{what} has {name} of type {other.dtype}, the model {p.dtype}: {fix}")
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00002
+def _parameters(tensors, own):
+    "Those tensors that have the names of parameters of a model; buffers may be infinite."
+    return {name: tensors[name] for name, p in own.items() if isinstance(p, nn.Parameter)}
+
 def save_weights(
     model:nn.Module,  # Model; tied weights are stored once
     path,             # A `.safetensors` file
@@ -128,16 +144,11 @@ TYPES = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torch
              I64=torch.int64, I32=torch.int32, I16=torch.int16, I8=torch.int8, U8=torch.uint8,
              U16=torch.uint16, U32=torch.uint32, U64=torch.uint64, BOOL=torch.bool)
 
-def _unique(pairs):
-    "A JSON object without repeated names."
-    if len(dict(pairs)) < len(pairs): raise ValueError("a name is given twice")
-    return dict(pairs)
-
 def _parse_header(file, size):
     "Read the JSON of a header; return it, and the number of bytes after it."
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, 10**8): raise ValueError(f"its length is {length:,}")
-    header = json.loads(file.read(length), object_pairs_hook=_unique)
+    header = parse_json(file.read(length))
     if not isinstance(header, dict): raise ValueError("it is no JSON object")
     facts = header.pop("__metadata__", {})
     if not isinstance(facts, dict) or not all(isinstance(x, str) for x in facts.values()):
@@ -165,7 +176,7 @@ def read_header(path)->dict[str, tuple]: # Name -> type, a key of `TYPES`, and s
         ends = [0, *(end for _, end in places)]
         if [start for start, _ in places] != ends[:-1] or ends[-1] != size:
             raise ValueError(f"the tensors do not fill the {size:,} bytes of the file")
-    except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as e:
+    except (LookupError, TypeError, AttributeError, ValueError) as e:
         raise ValueError(f"{path} is damaged, or no safetensors file: it has no valid header "
                          f"({short_text(e, 200)}).") from None
     return {name: (entry["dtype"], entry["shape"]) for name, entry in header.items()}
@@ -193,7 +204,10 @@ def read_weights(model, path):
     stored = {name: torch.empty(shape, dtype=TYPES[kind], device="meta")
               for name, (kind, shape) in read_header(path).items()}
     check_fit(own, plain_names(stored, own), path) # before the numbers are read
-    return plain_names(read_tensors(path)[1], own)
+    tensors = plain_names(read_tensors(path)[1], own)
+    tensors = {name: tensors[name].to(p.dtype) for name, p in own.items()}
+    check_tensors(_parameters(tensors, own), path)
+    return tensors
 
 def copy_weights(model, tensors):
     "Copy tensors by name into the model."
@@ -216,6 +230,7 @@ def save_optimizer(optimizer:torch.optim.Optimizer, path)->None:
     for i, state in state_dict["state"].items():
         for name, value in state.items():
             if value is not None: tensors[f"{i}.{name}"] = torch.as_tensor(value).contiguous()
+    _check_state(tensors, optimizer, "the optimizer's state")
     groups = to_strict_json(state_dict["param_groups"], "the optimizer's settings", exact=False)
     save_tensors(tensors, path, dict(kind=type(optimizer).__name__, groups=groups))
 
@@ -224,17 +239,42 @@ def _read_optimizer(path):
     try:
         header, tensors = read_tensors(path)
         kind = header["kind"]
-        groups = json.loads(header["groups"])
+        groups = parse_json(header["groups"])
         if not kind.isidentifier(): raise ValueError("no name of an optimizer")
-        for group in groups: len(group["params"])
+        for group in groups:
+            if not all(map(is_count, group["params"])): raise ValueError("no numbers of parameters")
         state = {}
         for key, value in tensors.items():
             i, name = key.split(".", 1)
+            if str(int(i)) != i: raise ValueError("no number of a parameter")
             state.setdefault(int(i), {})[name] = value
-    except (LookupError, TypeError, ValueError, RecursionError) as e:
+    except (LookupError, TypeError, ValueError) as e:
         raise ValueError(f"{path} is damaged, or no state of an optimizer ({short_repr(e)}): "
                          "restore it from a copy.") from None
-    return kind, groups, state
+    return kind, groups, state, tensors
+
+# %% ../../nbs/36_checkpoints.ipynb #34a00070
+# Tensors of optimizers of torch that are never negative, and those with the shape of a parameter
+_POSITIVE = "step exp_avg_sq max_exp_avg_sq square_avg acc_delta sum exp_inf".split()
+_SHAPED = "exp_avg momentum_buffer grad_avg".split() + _POSITIVE[1:]
+
+def _state_fault(name, value, p):
+    "What is impossible about a tensor of the state of a parameter, or None."
+    if not_finite({name: value}): return "with numbers that are not finite"
+    if name == "step" and value.numel() != 1 or name in _SHAPED and value.shape != p.shape:
+        return f"of shape {tuple(value.shape)}"
+    kind = _kind(value) == _kind(p) if name in _SHAPED else value.dtype != torch.bool
+    if not kind or name == "step" and value.is_complex(): return f"of type {value.dtype}"
+    if name in _POSITIVE and (value.real < 0).any(): return "with negative numbers"
+    if name == "step" and value.item() % 1: return "with a part of an update"
+
+def _check_state(tensors, optimizer, owner):
+    "Raise unless the tensors of a state hold numbers that an update can leave."
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    for key, value in tensors.items():
+        number, name = key.split(".", 1)
+        fault = _state_fault(name, value, params[int(number)])
+        if fault: raise ValueError(f"{owner} has {short_text(key, 60)} {fault}.")
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00005
 _STATE_NAMES = dict(Adam={"step", "exp_avg", "exp_avg_sq"}, AdamW={"step", "exp_avg", "exp_avg_sq"},
@@ -267,8 +307,9 @@ def _check_group(stored, group, what):
     for name, value in group.items():
         if name not in stored:
             raise ValueError(f"{what} lacks the setting {name}: use the torch that wrote it.")
-        if name in (*_SCHEDULED, *_DEVICE_SETTINGS): continue
-        if stored[name] != json.loads(json.dumps(value)): # tuples become lists
+        if name in _SCHEDULED: continue
+        if name in _DEVICE_SETTINGS and type(stored[name]) in (bool, type(None)): continue
+        if not same_json(stored[name], json.loads(json.dumps(value))): # tuples become lists
             raise ValueError(f"{what} has {name}={short_repr(stored[name])}, the optimizer of this "
                              f"run has {short_repr(value)}.")
     for name in _SCHEDULED:
@@ -276,13 +317,14 @@ def _check_group(stored, group, what):
 
 def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer:
     "Load the state of an optimizer that was made like the saved one, and return it."
-    kind, stored, state = _read_optimizer(path)
+    kind, stored, state, tensors = _read_optimizer(path)
     groups = optimizer.state_dict()["param_groups"]
     same = kind == type(optimizer).__name__
     same = same and [group["params"] for group in stored] == [group["params"] for group in groups]
     same = same and all(_is_complete(optimizer, state, group) for group in groups)
     if not same or not _has_shapes(optimizer, state):
         raise ValueError(f"{path} is the state of another optimizer ({kind[:50]}).")
+    _check_state(tensors, optimizer, path)
     for n, (old, group) in enumerate(zip(stored, groups)):
         _check_group(old, group, f"{path}, group {n}")
         group.update({name: old[name] for name in _SCHEDULED if name in old})
@@ -299,6 +341,9 @@ def save_checkpoint(
 )->Path:             # The folder
     "Save weights and optimizer as safetensors, the rest as JSON, with a manifest."
     text = to_strict_json(state, "state")
+    for each in filter(None, (model, mean)):
+        weights = unique_tensors(each)
+        check_tensors(_parameters(weights, weights), "the model")
     with atomic_folder(folder) as new:
         save_weights(model, new/"model.safetensors")
         save_optimizer(optimizer, new/"optimizer.safetensors")

@@ -20,6 +20,14 @@ from pathlib import Path
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from annotated_transformer.checks import (
+    check_choice,
+    check_number,
+    is_count,
+    not_finite,
+    same_json,
+    short_repr,
+)
 from annotated_transformer.files import (
     atomic_file,
     atomic_folder,
@@ -40,7 +48,6 @@ from annotated_transformer.train.checkpoints import (
     unique_tensors,
 )
 
-from ..checks import check_choice, check_number, short_repr
 from ..config import MOVED_FIELDS, TrainingConfig
 from ..data.batching import TokenBatches
 from ..transformer import TrainState
@@ -125,7 +132,7 @@ def check_settings(began, now, free=()):
     "Raise if a setting or the data has changed, and name the first; the free ones may differ."
     for name in dict.fromkeys((*now, *began)):
         old, new = began.get(name), now.get(name)
-        if name in free or old == new: continue
+        if name in free or same_json(old, new): continue
         data, _, field = name.partition(".")
         if data in _DATA_NAMES and field not in ("max_tokens", "seed", "pad"):
             raise ValueError(f"{_DATA_NAMES[data]} ({name}) is not what the run began with: "
@@ -146,13 +153,18 @@ class EpochProgress:
     seconds:float = 0.  # Time
 
 def _valid_numbers(counters, progress, history):
-    "Return whether counts are whole, and all numbers finite and not negative."
+    "Return whether counts are whole, no number is negative, and the numbers fit each other."
     counts = [*vars(counters).values(), progress.updates, progress.tokens]
     counts += [row["epoch"] for row in history]
     numbers = [*counts, progress.loss, progress.seconds]
     for row in history: numbers += [row["seconds"], *row.values()]
-    if not all(type(n) is int for n in counts): return False
-    return all(type(n) in (int, float) and 0 <= n < 1e300 for n in numbers)
+    if type(history) is not list or not all(map(is_count, counts)): return False
+    if not all(type(n) in (int, float) and 0 <= n < 1e300 for n in numbers): return False
+    # an update has a batch at least, a batch a pair, and a pair a token
+    made = counters.step, counters.accum_step, counters.samples, counters.tokens
+    seconds = [row["seconds"] for row in history]
+    ordered = [*made] == sorted(made) and seconds == sorted(seconds)
+    return ordered and progress.updates <= counters.step and progress.tokens <= counters.tokens
 
 def run_state(folder)->tuple[dict, TrainState, EpochProgress]: # state.json, and its counters
     "Read and check the counters, the history and the settings in an intact checkpoint."
@@ -162,7 +174,8 @@ def run_state(folder)->tuple[dict, TrainState, EpochProgress]: # state.json, and
         progress = EpochProgress(**state["epoch_progress"])
         valid = _valid_numbers(counters, progress, state["history"])
         epochs = [row["epoch"] for row in state["history"]]
-        valid = valid and isinstance(state["settings"], dict)
+        facts = state["settings"], state.get("environment_info", {})
+        valid = valid and all(isinstance(fact, dict) for fact in facts)
         if not valid or epochs != [*range(1, len(epochs) + 1)]: raise TypeError
     except (LookupError, TypeError, AttributeError):
         raise ValueError(f"{folder} is no checkpoint of a training, or its state.json was altered: "
@@ -335,8 +348,7 @@ class Run:
 
     def check_finite(self):
         "Raise if a weight is infinite or NaN."
-        for name, p in unique_tensors(self.model).items():
-            if p.isfinite().all(): continue
+        if name := not_finite(unique_tensors(self.model)):
             raise FloatingPointError(f"{name} is not finite after update {self.state.step}: "
                                      "lower the learning rate (lr_factor), and resume from the "
                                      "last checkpoint or begin again.")
@@ -363,6 +375,7 @@ class Run:
     def keep_weights(self):
         "Keep the weights after this update for the final mean, also in the folder."
         self.worker.gather()
+        self.check_finite()
         self.remember()
         if self.saves: self.folder.save_update(self.model, self.state.step)
 
