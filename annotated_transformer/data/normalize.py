@@ -293,6 +293,7 @@ def language_code(
 )->str|None:    # Code of two letters, or None
     "Return the code of the language that the name of a column states."
     if len(name) > 60: return None
+    name = re.sub(r"(?<=[^\W\d_])\s*:\s*$", "", name) # de: or German:
     if re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,4}){1,2}\s*", name):
         code = _CODES.get(_bare(re.split("[-_]", name.strip())[0]))
         if code: return code

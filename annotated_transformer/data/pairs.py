@@ -118,15 +118,17 @@ def _without_blank_end(lines):
         blank = 0
         yield line
 
+def _is_blank(line): return isinstance(line, str) and not line.strip("\r\n ")
+
 def _rows(path, delimiter, quoted):
-    "Iterate over numbers and fields of the lines of a table, or a `BadLine`."
+    "Iterate over numbers and fields of the lines of a table, a `BadLine`, or a blank line."
     lines = _without_blank_end(scan_lines(path))
     n = 1
     for text, size in _records(lines, delimiter) if quoted else ((line, 1) for line in lines):
         if n == 1 and text == f"sep={delimiter}": # a spreadsheet's note
             n += 1
             continue
-        if isinstance(text, BadLine): row = text
+        if isinstance(text, BadLine) or _is_blank(text): row = text
         elif size > 1: row = BadLine(path, n, "a line break in a quoted field", text)
         elif not quoted: row = text.split(delimiter)
         else:
@@ -150,12 +152,12 @@ def _scan_unreadable(path)->Iterator[BadLine]:
     for n, line in enumerate(_without_blank_end(scan_lines(path)), 1):
         yield line if isinstance(line, BadLine) else BadLine(path, n, reason, line)
 
-def _scan_table(table:_Table)->Iterator[tuple[str, str]|BadLine]:
-    "Iterate over the pairs of a table; a `BadLine` stands for one that cannot be read."
+def _scan_table(table:_Table)->Iterator[tuple[str, str]|BadLine|str]:
+    "Iterate over the pairs of a table, a `BadLine` for one that cannot be read, or a blank line."
     src, tgt = table.columns
     first = width = 0
     for n, row in _rows(*table[:3]):
-        if isinstance(row, BadLine):
+        if isinstance(row, (BadLine, str)):
             yield row
         elif not first:
             first, width = n, len(row)
@@ -181,6 +183,7 @@ def _role(name):
 _SIDES = [two.split() for two in (
     "input output|quelle ziel|quelltext zieltext|ausgangstext zieltext|sourcestring targetstring|"
     "sourcelang targetlang|srclang tgtlang|sentsrc senttgt|text1 text2|sentence1 sentence2|"
+    "question answer|prompt completion|prompt response|"
     "sent1 sent2|segment1 segment2|lang1 lang2|language1 language2|col1 col2|column1 column2"
 ).split("|")]
 
@@ -195,6 +198,14 @@ def _exact_columns(names, src, tgt, path):
     if names.count(src) == names.count(tgt) == 1: return names.index(src), names.index(tgt)
     raise ValueError(f"{path} has no columns {short_repr(src)} and {short_repr(tgt)}, each once: "
                      f"its first line is {short_repr(names)}.")
+
+# %% ../../nbs/29_pairs.ipynb #pa1r0071
+def _numbered_columns(names, rows):
+    "Return the places of the columns 0 and 1, names that pandas gives, over rows of text; or None."
+    if names.count("0") != 1 or names.count("1") != 1: return None
+    places = names.index("0"), names.index("1")
+    texts = sum(any(letter.isalpha() for letter in row[i]) for row in rows for i in places)
+    return places if rows and texts == 2 * len(rows) else None
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0026
 def named_columns(
@@ -268,7 +279,8 @@ def _table(path, src, tgt)->_Table|None: # None: there are no rows
     is_csv = _ending(path) == ".csv"
     note = re.fullmatch("sep=([\t;,|])", lines[0]) if is_csv and lines else None
     if note: lines = lines[1:]
-    if not any(lines) and len(lines) < 1000: return None
+    if all(map(_is_blank, lines)) and len(lines) < 1000: return None
+    lines = [line for line in lines if not _is_blank(line)] or lines
     delimiter = note[1] if note else _delimiter(path, lines) if is_csv else "\t"
     quoted = is_csv or _is_quoted(_below_header(lines, delimiter), delimiter)
     rows = [_fields(text, delimiter) if quoted else text.split(delimiter)
@@ -276,6 +288,7 @@ def _table(path, src, tgt)->_Table|None: # None: there are no rows
     head = rows[0] or [lines[0]]
     columns = named_columns(head, src, tgt, path)
     rows = [row for row in rows[1:] if row and len(row) == len(head)]
+    columns = columns or _numbered_columns(head, rows)
     in_each_row = columns and rows and all(rows[0][i] == head[i] for i in columns)
     if columns and not in_each_row: return _Table(path, delimiter, quoted, columns, True)
     if len(head) < 2: _exact_columns(head, 0, 1, path)
@@ -319,11 +332,11 @@ def _json_pair(line, keys)->tuple[str, str]|str: # A string is the reason why th
     except UnicodeEncodeError: return "holds half a surrogate pair"
     return pair
 
-def _scan_jsonl(path, src, tgt)->Iterator[tuple[str, str]|BadLine]:
-    "Iterate over the pairs of JSON lines; a `BadLine` stands for one that cannot be read."
+def _scan_jsonl(path, src, tgt)->Iterator[tuple[str, str]|BadLine|str]:
+    "Iterate over the pairs of JSON lines, a `BadLine` for an unreadable one, or a blank line."
     keys = _json_keys(path, src, tgt)
     for n, line in enumerate(_without_blank_end(scan_lines(path)), 1):
-        if isinstance(line, str):
+        if isinstance(line, str) and not _is_blank(line):
             pair = _json_pair(line, keys)
             line = BadLine(path, n, pair, line) if isinstance(pair, str) else pair
         yield line
@@ -349,6 +362,7 @@ class BadLines(ValueError):
         self.lines = [f"line {line.number}: {line.reason}" for line in first]
         self.path = first[0].path
         left = "leaves it out" if count == 1 else "leaves them out"
+        self.summary = f"{self.path} has {count:,} bad of {total:,} lines; skip_bad {left}."
         super().__init__(f"{self.path}, {'; '.join(self.lines)} ({count:,} bad of {total:,} lines; "
                          f"skip_bad {left}).")
 
@@ -369,13 +383,16 @@ def _open_beside(path):
 def _good_pairs(scanned:Iterable, path, skip_bad:bool)->Iterator[tuple[str, str]]:
     "Iterate over the pairs; raise at the end if a line is bad, or leave it out."
     first = []
-    total = bad = 0
+    total = bad = blank = 0
     file = None
     try:
         for pair in scanned:
             total += 1
             if isinstance(pair, tuple):
                 yield pair
+                continue
+            if isinstance(pair, str):
+                blank += 1
                 continue
             bad += 1
             if len(first) < 20: first.append(pair)
@@ -385,6 +402,8 @@ def _good_pairs(scanned:Iterable, path, skip_bad:bool)->Iterator[tuple[str, str]
     finally:
         if file: file.close()
     if bad and not skip_bad: raise BadLines(first, bad, total)
+    if blank:
+        warnings.warn(f"{path}: {blank:,} of {total:,} lines are blank and left out.", stacklevel=2)
     if bad:
         warnings.warn(f"{path}: {bad:,} of {total:,} lines are bad and left out; they are in "
                       f"{file.name}.", stacklevel=2)
