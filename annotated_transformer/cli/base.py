@@ -12,6 +12,7 @@ import argparse
 import errno
 import io
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -101,14 +102,24 @@ def _send_again(hook, lost):
     if not isinstance(lost.exc_value, Stopped): return hook(lost)
     threading.Timer(.1, os.kill, (os.getpid(), lost.exc_value.signal)).start()
 
+# %% ../../nbs/71_cli_base.ipynb #71a00070
+def _advice(text, options):
+    "A message; it names the options of the data readers as the command has them, or not."
+    def spelled(match): return f"; --{match[1]}{match[2]}" if match[1] in options else ""
+    return re.sub(r"; (skip_bad|unescape)( [a-z ]+)", spelled, str(text))
+
 # %% ../../nbs/71_cli_base.ipynb #21fd3b3e
 # Errors that a user can cause
 _USER_ERRORS = (ValueError, TypeError, OSError, RuntimeError, ImportError, ArithmeticError,
                MemoryError)
 _DISK_ERRORS = "ENOSPC EDQUOT EFBIG EIO".split() # Of a write
 
-def report_error(error:BaseException, interrupted:str)->int|None: # Exit status; None: a bug
-    "Print a message about an exception; `interrupted` is that of a stop signal."
+def report_error(
+    error:BaseException, # What was raised
+    interrupted:str,     # Message of a stop signal
+    options=(),          # Names of the options of the command
+)->int|None:             # Exit status; None: a bug
+    "Print a message about an exception."
     if isinstance(error, SystemExit): return error.code
     if isinstance(error, BrokenPipeError): return 141
     if isinstance(error, KeyboardInterrupt):
@@ -121,14 +132,18 @@ def report_error(error:BaseException, interrupted:str)->int|None: # Exit status;
     if not isinstance(error, _USER_ERRORS): return None
     if isinstance(error, BadLines) and len(error.lines) > 1:
         for line in error.lines: say(line)
-    say(f"error: {str(error) or type(error).__name__}")
+        error = error.summary
+    say(f"error: {_advice(error, options) or type(error).__name__}")
     return 2
 
 # %% ../../nbs/71_cli_base.ipynb #20a5d575
 @contextmanager
-def reported_errors(interrupted:Callable=lambda: "interrupted")->Iterator[None]:
+def reported_errors(
+    interrupted:Callable=lambda: "interrupted", # Gives the message of a stop signal
+    options=(), # Names of the options of the command
+)->Iterator[None]:
     "Print exceptions and warnings as one line, and exit with the status of the table."
-    def show_warning(message, *args, **kwargs): say(f"warning: {message}")
+    def show_warning(message, *args, **kwargs): say(f"warning: {_advice(message, options)}")
     try:
         with stoppable(), warnings.catch_warnings():
             warnings.showwarning = show_warning
@@ -137,7 +152,7 @@ def reported_errors(interrupted:Callable=lambda: "interrupted")->Iterator[None]:
                 if e.code: raise
             sys.stdout.flush()
     except BaseException as e:
-        status = report_error(e, interrupted())
+        status = report_error(e, interrupted(), options)
         if status is None: raise
         try: sys.stdout.flush()
         except (OSError, ValueError): _discard_output(sys.stdout)
@@ -237,7 +252,7 @@ def run_command(
     options = {}
     def message(): return interrupted(options) if callable(interrupted) else interrupted
     open_streams()
-    with reported_errors(message), report_phases():
+    with reported_errors(message, declared_options(function)), report_phases():
         options |= parse_options(function, args)
         function(**options)
 
@@ -274,13 +289,13 @@ def hide_progress_bars()->None:
     if "datasets" in sys.modules: sys.modules["datasets"].disable_progress_bars()
 
 # %% ../../nbs/71_cli_base.ipynb #2ce24595
-def scored_pairs(data, split=None, pair="de-en"):
+def scored_pairs(data, split=None, pair="de-en", **options):
     "Name and pairs of the scored part; None: all of a file, the test set of a corpus or folder."
     hide_progress_bars()
     parts = data in CORPORA or Path(data).is_dir()
     if split is None: split = "test" if parts else "all"
     names = ("train", "valid", "test") if parts and split == "all" else [split]
-    return split, [two for name in names for two in load_corpus(data, name, pair)]
+    return split, [two for name in names for two in load_corpus(data, name, pair, **options)]
 
 # %% ../../nbs/71_cli_base.ipynb #44523029
 def command_line(name:str, function:Callable, given:dict)->str:

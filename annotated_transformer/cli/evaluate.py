@@ -20,7 +20,7 @@ from annotated_transformer.cli.base import (
     user_path,
 )
 
-from ..data.corpora import load_corpus, pairs_digest
+from ..data.corpora import POCKET_DIGESTS, load_corpus, pairs_digest
 from ..data.pairs import languages
 from ..data.shards import PairSet
 from ..files import write_json
@@ -56,13 +56,20 @@ def _count_trained(systems, pairs, unseen):
     return trained
 
 def _with_pairs(models):
-    "The models; those of the pocket corpus, which is computed, get the hashes of its pairs."
+    "The models; those of the pocket corpus as it is now get the hashes of its pairs."
     for model in models:
-        about = model.about
-        if model.training_pairs is None and about.get("corpus") == "pocket":
-            train = load_corpus("pocket", "train", about.get("pair", "de-en"))
-            if pairs_digest(train) == about.get("data"): model.training_pairs = PairSet.of(train)
+        pair = model.about.get("pair", "de-en")
+        computed = model.about.get("corpus") == "pocket" and pair in POCKET_DIGESTS
+        if computed and model.training_pairs is None:
+            if model.about.get("data") != POCKET_DIGESTS[pair]: continue
+            model.training_pairs = PairSet.of(load_corpus("pocket", "train", pair))
     return models
+
+def _unknown_note(systems, data):
+    "Say that scored pairs of the corpus of a model may be known to it; it has no hashes."
+    models = [model for system in systems for model in system]
+    if all(model.about.get("corpus") != data for model in models): return ""
+    return f"scored pairs of {data} may have been in the training data: the model has no hashes\n"
 
 def _trained_note(trained, unseen):
     "Say how many of the scored pairs were trained on."
@@ -88,6 +95,8 @@ def evaluate(
     mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
     engine:Annotated[str, "Implementation: fast or plain"]="fast",
     unseen:Annotated[bool, "Only pairs that were not in the training data"]=False,
+    skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
+    unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     json:Annotated[str, "JSON file for the results (default: none)"]=None,
 ):
     "Score a model on a corpus, alone or against a baseline."
@@ -98,7 +107,8 @@ def evaluate(
     systems = [load_models(name, device, engine) for name in names]
     pair = pair or language_pair([model for system in systems for model in system])
     with phase(f"reading {data}"):
-        split, pairs = scored_pairs(user_path("data", data), split, pair)
+        split, pairs = scored_pairs(user_path("data", data), split, pair, skip_bad=skip_bad,
+                                    unescape=unescape)
     trained = _count_trained(systems, pairs, unseen)
     if unseen: pairs = [two for two, known in zip(pairs, trained) if not known]
     tokenize = choose_tokenizer(languages(pair)[1], tokenize)
@@ -115,6 +125,7 @@ def evaluate(
         _write_record(json, about | dict(digest=pairs_digest(pairs)) | results)
     for name, report in zip(names, reports): print(f"{name} on {data} ({split}): {report.scores}")
     print(text_table(results["figures"]))
+    if trained is None and split in ("train", "all"): print(_unknown_note(systems, data), end="")
     if trained and any(trained): print(_trained_note(trained, unseen))
     if baseline is not None: print(results["comparison"])
     if json is not None: print(f"saved in {json}")

@@ -55,6 +55,8 @@ def ablate(
     rows:Annotated[str, "Rows: variants, or table3 (the rows of the paper's Table 3)"]="variants",
     set:Annotated[str, "Settings of the base, such as 'epochs=12'"]=None,
     only:Annotated[str, "Rows to train, separated by commas (default: all)"]=None,
+    skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
+    unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
 ):
     "Train variants of a recipe with several seeds, and compare them on the validation set."
@@ -67,8 +69,9 @@ def ablate(
     out = user_path("out", out)
     data = user_path("data", data)
     hide_progress_bars()
-    parts = dict(train=load_corpus(data, "train", pair)[:pairs])
-    parts["valid"] = load_corpus(data, "valid", pair)
+    reading = dict(skip_bad=skip_bad, unescape=unescape)
+    parts = dict(train=load_corpus(data, "train", pair, **reading)[:pairs])
+    parts["valid"] = load_corpus(data, "valid", pair, **reading)
     references = [target for _, target in parts["valid"]]
     results = {}
     table = _new_record(table or Path(out)/"table.json", "at-ablate")
@@ -88,9 +91,10 @@ def at_ablate(args=None):
     run_command(ablate, args, "interrupted: the same command continues")
 
 # %% ../../nbs/75_cli_experiments.ipynb #4c625d2c
-def _available_splits(data, pair):
+def _available_splits(data, pair, **options):
     "Return the test sets of a corpus that can be read, by name; a file is one test set."
-    if data != "multi30k": return dict([scored_pairs(data, None, pair)])
+    if data != "multi30k" or any(options.values()):
+        return dict([scored_pairs(data, None, pair, **options)])
     splits = {}
     for name in ("test_2016", "test_2017", "test_mscoco"):
         try: splits[name] = load_corpus(data, name, pair)
@@ -108,13 +112,16 @@ def grid(
     ensemble:Annotated[bool, "Score of the ensemble of all models as well"]=False,
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
     mbr:Annotated[int, "Beam size for an additional minimum Bayes risk choice; 0: none"]=0,
+    skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
+    unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
 ):
     "Score models on all test sets, in three forms of BLEU, greedily and with a beam of 4."
     command = command_line("at-grid", grid, dict(locals(), table=None))
     translators = load_models(models, device)
     pair = language_pair(translators)
-    splits = _available_splits(user_path("data", data), pair)
+    splits = _available_splits(user_path("data", data), pair, skip_bad=skip_bad,
+                               unescape=unescape)
     path = _new_record(table, "at-grid") if table else None
     rows = quality_grid(translators, splits, (1, 4), ensemble, length_penalty, mbr)
     record = dict(command=command, pair=pair, hardware=hardware(translators[0].device), grid=rows)

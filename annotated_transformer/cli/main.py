@@ -40,10 +40,29 @@ _COMMANDS = dict(
     bench_decoding="annotated_transformer.cli.benchmarks:at_bench_decoding",
 )
 
+# %% ../../nbs/77_cli_main.ipynb #77a00073
 def start(name):
     "Import the function of a command, and call it."
     with quiet_interrupt(): command = resolve_name(_COMMANDS[name])
     command()
+
+# %% ../../nbs/77_cli_main.ipynb #77a00071
+_ABOUT = dict(
+    train="Train a translator, save it and score it on the test set",
+    translate="Translate arguments, or standard input line by line",
+    evaluate="Score a model on a corpus, alone or against a baseline",
+    ablate="Train variants of a recipe with several seeds",
+    grid="Score models on all test sets",
+    bench="Time one training update, from the plain core to the engine",
+    bench_decoding="Compare decoding speed with Harvard's loop and CTranslate2",
+)
+
+# %% ../../nbs/77_cli_main.ipynb #77a00072
+def _list_commands():
+    "Usage and commands, one per line."
+    rows = [f"  {name:16}{about}" for name, about in _ABOUT.items()]
+    return "\n".join(["usage: python -m annotated_transformer.cli.main COMMAND [OPTIONS]", "",
+                      "commands (COMMAND --help lists the options):", *rows])
 
 # %% ../../nbs/77_cli_main.ipynb #d5bed3f5
 def at_train(): start("train")
@@ -57,12 +76,14 @@ def at_bench_decoding(): start("bench_decoding")
 # %% ../../nbs/77_cli_main.ipynb #c6a0f810
 def main():
     "Run the command that the first argument names."
-    name = "".join(sys.argv[1:2])
-    if name not in _COMMANDS:
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in ("--help", "-h", "help"): return print(_list_commands())
+    command = name.removeprefix("at-").replace("-", "_")
+    if command not in _COMMANDS:
         names = ", ".join(map(repr, _COMMANDS))
         print(f"error: command={name[:60]!r} is unknown: choose from {names}.", file=sys.stderr)
         sys.exit(2)
     del sys.argv[1]
-    start(name)
+    start(command)
 
 if __name__ == "__main__" and "__file__" in globals(): main() # not in a notebook

@@ -68,7 +68,7 @@ def _limited_output(translators, size, pairs):
     if not tables and pairs: tables = [first.learn_shortlist(pairs)]
     if not tables:
         raise ValueError(f"shortlist={size}, but the model has no lexical table: "
-                         "train it with --shortlist.")
+                         "train it with at-train --shortlist.")
     ensemble_models(first, translators[1:]) # the same vocabulary
     first.lexicon = tables[0]
     return first.with_shortlist(size)

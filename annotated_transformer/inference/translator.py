@@ -241,7 +241,7 @@ def language_pair(translators):
     if not pairs: raise ValueError("translators is empty.")
     if len(set(pairs)) > 1:
         two = " and ".join(map(short_repr, dict.fromkeys(pairs)))
-        raise ValueError(f"the models translate {two}: give --pair.")
+        raise ValueError(f"the models translate {two}: give models of one pair.")
     return pairs[0]
 
 # %% ../../nbs/49_translator.ipynb #47c0de02
