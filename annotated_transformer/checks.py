@@ -159,12 +159,12 @@ def parse_json(
                           parse_constant=_finite, parse_int=_whole)
     except RecursionError: raise ValueError("it is nested too deeply") from None
 
-def same_json(one, other)->bool:
+def same_json(first, other)->bool:
     "Whether two values of JSON are equal; true and false equal no number."
-    if isinstance(one, bool) or isinstance(other, bool): return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return one == other
+    if isinstance(first, bool) or isinstance(other, bool): return first is other
+    if isinstance(first, list) and isinstance(other, list):
+        return len(first) == len(other) and all(map(same_json, first, other))
+    return first == other
 
 # %% ../nbs/03_checks.ipynb #3b0a20e2
 def check_ids(
