@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['save_error', 'saving', 'fsync', 'atomic_file', 'write_text', 'write_json', 'file_lock', 'file_hash', 'json_hash',
            'read_json', 'package_folder', 'is_regular', 'saved_files', 'write_manifest', 'read_manifest',
-           'is_saved_file', 'check_file', 'resolve_backup', 'check_manifest', 'contents', 'check_replaceable',
-           'atomic_folder', 'remove_folder']
+           'manifest_version', 'is_saved_file', 'check_file', 'resolve_backup', 'check_manifest', 'contents',
+           'check_replaceable', 'atomic_folder', 'remove_folder']
 
 # %% ../nbs/05_files.ipynb #05a00004
 import atexit
@@ -128,6 +128,7 @@ def package_folder(
 )->Path:        # Its place on disk
     "Return a folder of the package; out of a zip file it is copied, once, until the program ends."
     folder = resources.files("annotated_transformer")/name
+    if not folder.is_dir(): raise FileNotFoundError(f"{name} is no folder of this package.")
     if isinstance(folder, Path): return folder
     place = Path(mkdtemp(prefix=f"{name}-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
@@ -147,15 +148,18 @@ def saved_files(folder)->list[Path]: # Without the manifest and hidden files
             raise ValueError(f"{folder} holds {short_repr(p.name)}, which is not a regular file.")
     return [p for p in visible if p.name != "MANIFEST.json"]
 
-def write_manifest(folder)->None:
+def write_manifest(
+    folder,       # A folder of regular files
+    version:int=1, # Format number of what the files hold
+)->None:
     "List size and SHA-256 hash of all visible files in MANIFEST.json."
     files = {p.name: dict(bytes=p.stat().st_size, sha256=file_hash(p)) for p in saved_files(folder)}
-    text = json.dumps(dict(format=1, files=files), indent=2)
+    text = json.dumps(dict(format=version, files=files), indent=2)
     (Path(folder)/"MANIFEST.json").write_text(text + "\n", encoding="utf-8", newline="\n")
 
 # %% ../nbs/05_files.ipynb #05a00028
-def read_manifest(folder)->dict[str, tuple[int, str]]: # File name -> size in bytes, SHA-256 hash
-    "Read the manifest of a saved folder."
+def _parse_manifest(folder, versions):
+    "Format number, and size and hash by file name."
     path = Path(folder)/"MANIFEST.json"
     if not is_regular(path):
         raise FileNotFoundError(f"{folder} holds no MANIFEST.json: it is not complete.")
@@ -166,10 +170,25 @@ def read_manifest(folder)->dict[str, tuple[int, str]]: # File name -> size in by
         files = {name: (file["bytes"], str(file["sha256"])) for name, file in listed}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise ValueError(f"{path} is damaged: restore the folder from a copy.") from None
-    if version != 1:
-        raise ValueError(f"{path} has format {short_repr(version)}, this version reads format 1: "
-                         "update annotated_transformer.")
-    return files
+    if version not in versions:
+        accepted = " or ".join(map(str, versions))
+        raise ValueError(f"{path} has format {short_repr(version)}, this version reads format "
+                         f"{accepted}: update annotated_transformer.")
+    return version, files
+
+
+# %% ../nbs/05_files.ipynb #05a00070
+def read_manifest(
+    folder,                       # A saved folder
+    versions:tuple[int, ...]=(1,), # Accepted format numbers
+)->dict[str, tuple[int, str]]:    # File name -> size in bytes, SHA-256 hash
+    "Read the manifest of a saved folder."
+    return _parse_manifest(folder, versions)[1]
+
+def manifest_version(folder, versions:tuple[int, ...]=(1,))->int:
+    "Return the format number of a saved folder."
+    return _parse_manifest(folder, versions)[0]
+
 
 # %% ../nbs/05_files.ipynb #05a00069
 _TEXT_ENDINGS = ".json", ".md", ".txt", ".csv", ".tsv"
@@ -284,7 +303,7 @@ def _flush_files(folder):
 @contextmanager
 def atomic_folder(
     path,               # Folder to write
-    manifest:bool=True, # Add MANIFEST.json; a folder without one is never replaced
+    manifest:int=1,     # Format number of MANIFEST.json; 0: none, and the folder is never replaced
 )->Iterator[Path]:      # Hidden sibling to write into; one process at a time
     "Write a folder completely or not at all; an older one is replaced at the end of the block."
     path = Path(path).resolve()
@@ -297,7 +316,7 @@ def atomic_folder(
         try:
             new.mkdir()
             yield new
-            if manifest: write_manifest(new)
+            if manifest: write_manifest(new, int(manifest))
             _flush_files(new)
             if path.exists(): os.replace(path, old)
             os.replace(new, path)

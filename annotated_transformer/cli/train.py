@@ -178,6 +178,8 @@ def train(
     overwrite:Annotated[bool, "Replacement of an earlier run, kept until the new one has an "
                               "epoch"]=False,
     fp16:Annotated[bool, "Weights stored as float16, half the size"]=False,
+    int8:Annotated[bool, "Matrices stored as int8 with one scale per row, a quarter of the "
+                         "size"]=False,
     shortlist:Annotated[bool, "Lexical table in the folder, for the option --shortlist of "
                               "at-translate"]=False,
     cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
@@ -226,6 +228,7 @@ def _plan_training(given, world):
     if not given.resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
         raise ValueError("--max-restarts needs --resume: a restart continues from a checkpoint.")
     if given.minutes is not None: check_number("minutes", given.minutes)
+    if given.fp16 and given.int8: raise ValueError("--fp16 excludes --int8: give one of them.")
     config, training, vocab = recipe(
         given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
         precision=given.precision)
@@ -310,7 +313,7 @@ class _OptionalParts:
 def _save_and_score(translator, train, test, given):
     "Save a trained model, add what the options ask for, and print examples and scores."
     dtype = torch.float16 if given.fp16 else None
-    translator.save_pretrained(given.out, dtype)
+    translator.save_pretrained(given.out, dtype, given.int8)
     saved = Translator.from_pretrained(given.out, translator.device, given.engine)
     optional = _OptionalParts(given.out)
     examples = []
@@ -320,7 +323,8 @@ def _save_and_score(translator, train, test, given):
         examples = check_outputs(saved, test, given.show)
         saved.about["test"] = asdict(saved.evaluate(test))
     with optional.part("saving of table and scores"):
-        if saved.lexicon or "test" in saved.about: saved.save_pretrained(given.out, dtype)
+        if saved.lexicon or "test" in saved.about:
+            saved.save_pretrained(given.out, dtype, given.int8)
     _print_results(saved, examples)
     print(f"saved in {given.out}")
     optional.check()

@@ -148,7 +148,7 @@ class TextModel:
 
     @classmethod
     def from_pretrained(cls,
-        folder="pocket",      # Folder of `save_pretrained`, or "pocket": the model in this package
+        folder="pocket",      # Folder of `save_pretrained`, or a model of the package, by name
         device:str|None=None, # None: the fastest available
         engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
     ):                        # -> Translator
@@ -163,10 +163,11 @@ class TextModel:
 
     def save_pretrained(self,
         folder,     # Folder to write; a saved model in it is replaced
-        dtype=None, # Type of the stored weights: torch.float16, torch.int8 …; None: unchanged
+        dtype=None, # Type of the stored weights, such as torch.float16; None: unchanged
+        int8=False, # Matrices as int8 with one scale per row, a quarter of the size of float32
     )->Path:        # The folder
         "Write weights, tokenizers, configuration and model card, all or nothing."
-        return save_model_folder(self, folder, dtype)
+        return save_model_folder(self, folder, dtype, int8)
 
 # %% ../../nbs/49_translator.ipynb #8b216d86
 class _SourceReader:
