@@ -20,7 +20,12 @@ from annotated_transformer.cli.base import (
     user_path,
 )
 
-from ..data.corpora import POCKET_DIGESTS, load_corpus, pairs_digest
+from annotated_transformer.data.corpora import (
+    POCKET_DIGESTS,
+    load_corpus,
+    load_splits,
+    pairs_digest,
+)
 from ..data.pairs import languages
 from ..data.shards import PairSet
 from ..files import write_json
@@ -28,6 +33,7 @@ from ..inference.evaluation import choose_tokenizer
 from ..inference.metrics import compare_reports, evaluate_translator, text_table
 from ..inference.translator import language_pair
 from ..signals import phase
+from ..train.recipes import TYPED_SHARES
 
 # %% ../../nbs/74_cli_evaluate.ipynb #2fe16f33
 def _write_record(path, record):
@@ -56,14 +62,23 @@ def _count_trained(systems, pairs, unseen):
     return trained
 
 def _with_pairs(models):
-    "The models; those of the pocket corpus as it is now get the hashes of its pairs."
+    "The models; those of a corpus of the package as it is now get the hashes of its pairs."
     for model in models:
-        pair = model.about.get("pair", "de-en")
-        computed = model.about.get("corpus") == "pocket" and pair in POCKET_DIGESTS
-        if computed and model.training_pairs is None:
-            if model.about.get("data") != POCKET_DIGESTS[pair]: continue
-            model.training_pairs = PairSet.of(load_corpus("pocket", "train", pair))
+        pairs = None if model.training_pairs else _package_pairs(model.about)
+        if pairs: model.training_pairs = PairSet.of(pairs)
     return models
+
+def _package_pairs(about):
+    "Training pairs of a model of a corpus of the package; None if they are not known."
+    corpus, pair = about.get("corpus"), about.get("pair", "de-en")
+    if corpus not in ("pocket", "everyday") or pair not in ("de-en", "en-de"): return None
+    if corpus == "pocket":
+        if about.get("data") != POCKET_DIGESTS[pair]: return None
+        return load_corpus(corpus, "train", pair)
+    share = about.get("typed") or 0.
+    if share not in (0., TYPED_SHARES[corpus]): return None
+    pairs = load_splits(corpus, pair, typed=share)["train"]
+    return pairs if about.get("data") == pairs_digest(pairs) else None
 
 def _unknown_note(systems, data):
     "Say that scored pairs of the corpus of a model may be known to it; it has no hashes."

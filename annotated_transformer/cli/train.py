@@ -49,7 +49,7 @@ from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware, memory_error
-from ..train.recipes import recipe, run_options
+from ..train.recipes import TYPED_SHARES, recipe, run_options
 from ..train.run import RunOptions, has_checkpoint, lock_folder, run_folder
 
 # %% ../../nbs/72_cli_train.ipynb #06e0fd57
@@ -162,8 +162,8 @@ def train(
     data:Annotated[str, "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
                         "folder)"]="pocket",
     pair:Annotated[str, "Languages, source first"]="de-en",
-    preset:Annotated[str, "Model size: base, big, small or tiny (default: that of the "
-                          "recipe)"]=None,
+    preset:Annotated[str, "Model size: base, big, small or tiny, or a named recipe such as quick "
+                          "(default: that of the corpus)"]=None,
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
                        "<out>-training"]="runs/model",
     epochs:Annotated[int, "Passes over the training pairs (default: those of the recipe)"]=None,
@@ -185,6 +185,8 @@ def train(
     cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
     filter:Annotated[bool, "Only training pairs of 3 to 150 words with a length ratio of at most "
                            "2"]=False,
+    typed:Annotated[float, "Share of the training pairs that get a copy as people type it (default: "
+                           "that of the recipe)"]=None,
     skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
     unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     shard:Annotated[bool, "Model parameters sharded over the processes of torchrun"]=False,
@@ -233,6 +235,8 @@ def _plan_training(given, world):
         given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
         precision=given.precision)
     check_fits(config)
+    if given.typed is None: given.typed = TYPED_SHARES.get(given.data, 0.)
+    check_number("typed", given.typed, high=1)
     options = run_options(given.set, given.minutes and 60 * given.minutes)
     if given.vocab is not None: vocab = given.vocab
     check_choice("tokenizer", given.tokenizer, ("bpe", "words"))
@@ -264,7 +268,7 @@ def _run_training(given, command, world):
             config, training, vocab, folder, options = _plan_training(given, world)
             train, valid, test = load_parts(
                 given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
-                skip_bad=given.skip_bad, unescape=given.unescape)
+                typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
         translator = Translator.fit(
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
@@ -276,6 +280,7 @@ def _run_training(given, command, world):
         if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
         memory = gpu_memory(translator.device)
         if memory: print(memory_text(memory), flush=True)
+        if given.typed: translator.about["typed"] = given.typed
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=_machine(translator, world))
         _save_and_score(translator, train, test, given)

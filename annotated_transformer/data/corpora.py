@@ -31,10 +31,11 @@ from annotated_transformer.data.pairs import (
     read_pairs,
 )
 
-from ..checks import require, short_repr, short_text
+from ..checks import check_number, require, short_repr, short_text
 from ..files import file_hash
 from .everyday import everyday_pairs
 from .multi30k import multi30k
+from .noise import typed_pairs
 from .normalize import clean_text, is_empty, unescape
 from .pocket import pocket_pairs
 
@@ -485,9 +486,11 @@ def load_splits(
     pair:str="de-en",              # Languages, source first
     on_disk:bool=False,            # Keep the training pairs of a path on disk
     filtered:bool=False,           # Drop training pairs as `filter_pairs` does
+    typed:float=0.,                # Share of the training pairs that get a typed copy
     **options,                     # `skip_bad` and `unescape` of `read_pairs`, for a path
 )->dict[str, Sequence]:            # Pairs of `train`, `valid` and `test`
     "Load the three splits of a corpus."
+    check_number("typed", typed, high=1)
     names = "train", "valid", "test"
     paths = isinstance(data, (str, os.PathLike)) and data not in CORPORA
     if not paths or os.path.isdir(data):
@@ -499,4 +502,11 @@ def load_splits(
         splits = {name: _take(whole, numbers[name]) for name in names}
         splits |= {name: list(splits[name]) for name in names[1:]}
     if filtered: splits["train"] = _drop_doubtful(data, splits["train"])
+    if typed: splits["train"] = _with_copies(splits["train"], typed, pair)
     return splits
+
+def _with_copies(train, typed, pair):
+    "Append typed copies to the training pairs."
+    if isinstance(train, HubPairs):
+        raise ValueError(f"typed={typed} needs training pairs in memory: they are on disk.")
+    return [*train, *typed_pairs(train, typed, pair=pair)]

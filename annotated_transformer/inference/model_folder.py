@@ -52,6 +52,7 @@ from ..build import build, position_scheme
 from ..checks import check_choice, check_complete, short_repr
 from ..config import TransformerConfig, to_strict_json
 from ..data.bpe import load_tokenizer
+from ..data.everyday import EVERYDAY_CREDIT
 from ..data.shards import PairSet
 from ..data.words import WordSet, vocabulary_digest
 from ..engine.int8 import SCALE, check_int8, from_int8, to_int8
@@ -122,6 +123,8 @@ def _card_facts(translator):
         model=f"{layers}, width {config.d_model}, {config.h} heads, {weights:,} weights",
         vocabulary=f"{source:,} source and {target:,} target tokens",
         data=", ".join(str(about[name]) for name in ("corpus", "pairs", "data") if name in about),
+        typed=about.get("typed"),
+        credit=EVERYDAY_CREDIT if about.get("corpus") == "everyday" else None,
         training=", ".join(f"{name} {value}" for name, value in training if value is not None),
         command=about.get("command"), hardware=about.get("hardware"), test=test)
 
