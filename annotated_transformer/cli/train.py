@@ -185,8 +185,8 @@ def train(
     cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
     filter:Annotated[bool, "Only training pairs of 3 to 150 words with a length ratio of at most "
                            "2"]=False,
-    typed:Annotated[float, "Share of the training pairs that get a copy as people type it (default: "
-                           "that of the recipe)"]=None,
+    typed:Annotated[float, "Share of the training pairs that get a copy as people type it "
+                           "(default: that of the recipe)"]=None,
     skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
     unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     shard:Annotated[bool, "Model parameters sharded over the processes of torchrun"]=False,

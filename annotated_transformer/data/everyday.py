@@ -133,9 +133,9 @@ def _connected(edges):
             parent[node] = parent[parent[node]] # halves the chain
             node = parent[node]
         return node
-    for one, other in edges: parent[root(one)] = root(other)
+    for first, second in edges: parent[root(first)] = root(second)
     groups = defaultdict(list)
-    for n, (one, _) in enumerate(edges): groups[root(one)].append(n)
+    for n, (first, _) in enumerate(edges): groups[root(first)].append(n)
     return list(groups.values())
 
 # %% ../../nbs/27_everyday.ipynb #ev2b4e72

@@ -107,10 +107,10 @@ def _known_names(text): return {_ENGLISH.get(m[1], m[1]) for m in _names.findite
 
 def _renamed(src, tgt, rng):
     "Exchange the names on both sides; None if they differ or there are none."
-    known = _known_names(src)
-    if not known or known != _known_names(tgt): return None
+    names = _known_names(src)
+    if not names or names != _known_names(tgt): return None
     new = {}
-    for name in sorted(known):
+    for name in sorted(names):
         every = PLACES if name in _PLACE_NAMES else FIRST_NAMES
         choices = [word for word in every if word not in src and word not in new.values()]
         if not choices: return None
