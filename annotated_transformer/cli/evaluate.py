@@ -19,13 +19,13 @@ from annotated_transformer.cli.base import (
     scored_pairs,
     user_path,
 )
-
 from annotated_transformer.data.corpora import (
     POCKET_DIGESTS,
     load_corpus,
     load_splits,
     pairs_digest,
 )
+
 from ..data.pairs import languages
 from ..data.shards import PairSet
 from ..files import write_json
