@@ -16,7 +16,7 @@ from ..data.normalize import bounded_lines
 from ..data.words import SPECIALS
 from ..inference.translator import ensemble_models
 from ..signals import counted
-from .base import check_ranking, load_models, one_line, run_command
+from .base import check_ranking, load_models, one_line, run_command, say
 
 # %% ../../nbs/73_cli_translate.ipynb #27336ac4
 def _input_lines(stream=None):
@@ -52,10 +52,17 @@ def _check_unused(given, defaults, kind, advice):
         if given[name] != default: raise ValueError(f"--{name} has no effect in {kind}: {advice}.")
 
 # %% ../../nbs/73_cli_translate.ipynb #43e185c1
-def _format_output(n, output):
+def _format_output(n, output, unknown=False):
     "One line for a translation, or one `number ||| text ||| score` line for each candidate."
-    if isinstance(output, str): return [one_line(output)]
-    return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") for candidate in output]
+    def marks(text): return "\t" + " ".join(text.unknown) if unknown else ""
+    if isinstance(output, str): return [one_line(output) + marks(output)]
+    return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") + marks(candidate)
+            for candidate in output]
+
+def _check_words(models):
+    "Raise if the words of the training data are not known."
+    if all(model.known_words for model in models): return
+    raise ValueError("--unknown needs known_words.safetensors, which the model was saved without.")
 
 def _score(candidate): return "-" if candidate.score is None else f"{candidate.score:.4f}"
 
@@ -99,6 +106,8 @@ def translate(
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
     engine:Annotated[str, "Implementation: fast, plain, int8 or int8-weights"]="fast",
     shortlist:Annotated[int, "Number of proposed output tokens per batch; 0: all tokens"]=0,
+    unknown:Annotated[bool, "A tab and the source words that the training data lacks after each "
+                            "line"]=False,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
@@ -110,6 +119,7 @@ def translate(
     models = load_models(model, device, engine)
     if shortlist and "pocket" in [name.strip() for name in str(model).split(",")]:
         pairs = load_corpus("pocket", "train", "de-en")[:8000]
+    if unknown: _check_words(models)
     first, *others = models
     if shortlist: first = _limited_output(models, shortlist, pairs)
     if not source:
@@ -120,8 +130,11 @@ def translate(
                      ensemble=others, num_workers=num_workers, **options)
     if isinstance(sys.stdout, io.TextIOWrapper): sys.stdout.reconfigure(encoding="utf-8")
     if not sys.stdout.isatty(): outputs = counted(outputs, "translating", unit="texts")
+    shown = not unknown and sys.stdout.isatty() and sys.stderr.isatty()
     for n, output in enumerate(outputs):
-        for line in _format_output(n, output): print(line, flush=sys.stdout.isatty())
+        for line in _format_output(n, output, unknown): print(line, flush=sys.stdout.isatty())
+        marks = output.unknown if isinstance(output, str) else output[0].unknown
+        if shown and marks: say(f"not in the training data: {', '.join(marks)}")
 
 # %% ../../nbs/73_cli_translate.ipynb #0f0880d8
 def at_translate(args=None):
