@@ -1,4 +1,5 @@
-"""The model of nbs/live in Chromium, beside PyTorch, and its page: `python .ci/live.py [sentences] [_site] [folder for pictures]`."""
+"""The model of nbs/live in Chromium, beside PyTorch, and its page: `python .ci/live.py [int8] [sentences] [_site] [folder for pictures]`.
+With `int8`, only a folder of int8 weights is compared, and a model of preset `small` is timed."""
 import ast
 import functools
 import http.server
@@ -8,6 +9,7 @@ import random
 import re
 import shutil
 import sys
+import tempfile
 import threading
 import unicodedata
 from dataclasses import asdict
@@ -17,10 +19,12 @@ from pathlib import Path
 import torch
 from playwright.sync_api import sync_playwright
 
+from annotated_transformer.build import build
+from annotated_transformer.config import preset
 from annotated_transformer.data.bpe import SubwordTokenizer
 from annotated_transformer.data.normalize import clean_text
 from annotated_transformer.data.pocket import pocket_pairs
-from annotated_transformer.data.words import BOS, EOS
+from annotated_transformer.data.words import BOS, EOS, SPECIALS, WordTokenizer
 from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator
@@ -29,15 +33,17 @@ from proof import with_fault
 
 LIVE = Path(__file__).resolve().parent.parent/'nbs'
 PACKAGE = LIVE.parent/'annotated_transformer'
-COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-SITE = Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
-PICTURES = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+INT8, GIVEN = 'int8' in sys.argv[1:2], [arg for arg in sys.argv[1:] if arg != 'int8']
+COUNT = int(GIVEN[0]) if GIVEN else 500
+SITE = Path(GIVEN[1]).resolve() if len(GIVEN) > 1 else None
+PICTURES = Path(GIVEN[2]) if len(GIVEN) > 2 else None
+MODELS = {'pocket_model': PACKAGE/'pocket_model'} # folder beside the scripts -> its place
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
-PREPARE = '''async () => {
+PREPARE = '''async folder => {
     const [T, {SubwordTokenizer, clean_text}] = [await import("/live/transformer.js"), await import("/live/tokenizer.js")];
     const {split_text} = await import("/live/sentences.js"), {is_empty} = await import("/live/normalize.js");
     const {read_state, translate} = await import("/live/live.js"), {WordSet} = await import("/live/unknown.js");
-    const get = name => fetch("/live/pocket_model/" + name);
+    const get = name => fetch(`/live/${folder}/${name}`);
     const weights = T.read_weights(await (await get("model.safetensors")).arrayBuffer());
     const tokenizer = new SubwordTokenizer(await (await get("tokenizer.json")).json());
     const config = (await (await get("config.json")).json()).model;
@@ -58,6 +64,25 @@ TRANSLATE = '''texts => texts.map(text => {
     const beam = T.beam_search(model, src, mask, max_len, {beam_size: 4, length_penalty: 0.6});
     return {src, greedy, beam: beam.ids, score: beam.score, ms};
 })'''
+SPEED = '''async folder => {
+    const T = await import("/live/transformer.js"), get = name => fetch(`/live/${folder}/${name}`), read = performance.now();
+    const weights = T.read_weights(await (await get("model.safetensors")).arrayBuffer());
+    const model = T.make_model(weights, (await (await get("config.json")).json()).model), loaded = performance.now() - read;
+    const src = [...Array(12).keys()].map(i => 5 + 7 * i), mask = T.padding_mask(src), ms = [], first = [];
+    for (let n = 0; n < 20; n++) {
+        let before = performance.now();
+        const decoder = new T.IncrementalDecoder(model, src, mask), prefix = decoder.start();
+        first.push(performance.now() - before);
+        for (let i = 0; i < 15; i++) {
+            before = performance.now();
+            const logits = decoder.logits(prefix);
+            prefix.ids = [...prefix.ids, T.top(logits, 1)[0]];
+            ms.push(performance.now() - before);
+        }
+    }
+    const median = list => list.sort((a, b) => a - b)[list.length >> 1];
+    return [loaded, median(first), median(ms), Math.min(...ms)];
+}'''
 MAPS = '''rows => rows.map(([src, tgt]) => {
     const [out, seen] = T.record(() => model.forward(src, tgt, T.padding_mask(src)));
     const maps = Object.entries(seen).filter(([, one]) => one.heads);
@@ -80,8 +105,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path):
         "The site has a copy of the package's model; nbs/live has none."
         place = Path(super().translate_path(path))
-        model = LIVE/'live'/'pocket_model'
-        return str(PACKAGE/'pocket_model'/place.name if place.parent == model else place)
+        model = place.parent.name if place.parent.parent == LIVE/'live' else None
+        return str(MODELS[model]/place.name if model in MODELS else place)
 
 def serve(folder):
     server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Quiet, directory=folder))
@@ -124,6 +149,33 @@ def check_translations(page, translator, texts):
     if ms > 60: wrong.append(f'{ms:.0f} ms per token') # 15 on a free machine
     print(f'{ms:.1f} ms per token; {len(texts) - len(wrong)} of {len(texts)} sentences have the tokens of PyTorch, greedy and beam')
     return wrong
+
+def check_int8(page, translator, texts):
+    "The model stored as int8, opened by both, and the time of a larger one"
+    with tempfile.TemporaryDirectory() as folder:
+        MODELS['int8_model'] = translator.save_pretrained(Path(folder)/'pocket', int8=True)
+        page.evaluate(PREPARE, 'int8_model')
+        loaded = Translator.from_pretrained(MODELS['int8_model'], device='cpu')
+        print('int8: ', end='')
+        faults = [f'int8: {fault}' for fault in check_translations(page, loaded, texts) + check_maps(page, loaded, texts[:20])]
+        page.evaluate(PREPARE, 'pocket_model')
+        return faults + check_speed(page, Path(folder)/'small')
+
+def check_speed(page, folder, vocab=8000):
+    "Milliseconds per token of a model of 3 + 3 layers and width 256 with random weights"
+    torch.manual_seed(0)
+    config = preset('small', tie='all')
+    tokens = WordTokenizer(None, [*SPECIALS, *map(str, range(vocab - len(SPECIALS)))], 'wordlevel')
+    model = build(config, vocab, vocab)
+    faults = []
+    for int8 in (False, True):
+        MODELS['small_model'] = Translator(model, tokens, tokens, config, {}, 'cpu').save_pretrained(folder, int8=int8)
+        loaded, encoded, ms, least = page.evaluate(SPEED, 'small_model')
+        size = (folder/'model.safetensors').stat().st_size / 1e6
+        print(f'preset small, {"int8" if int8 else "float32"}, {size:.1f} MB: read in {loaded:.0f} ms, 12 tokens encoded in {encoded:.0f} ms, '
+              f'{ms:.1f} ms per token (least {least:.1f})')
+        if ms > 60: faults.append(f'small: {ms:.0f} ms per token') # 15 on a free machine
+    return faults
 
 def check_maps(page, translator, texts):
     found = page.evaluate(TRANSLATE, texts)
@@ -474,7 +526,9 @@ def main():
         browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
         page = open_page(browser, base := serve(LIVE), faults)
         page.goto(base + 'blank')
-        page.evaluate(PREPARE)
+        page.evaluate(PREPARE, 'pocket_model')
+        if INT8: return finish(check_int8(page, translator, texts) + faults)
+        faults += check_int8(page, translator, texts[:100])
         faults += check_tokenizer(page, translator.src_tokenizer)
         faults += check_texts(page)
         faults += check_maps(page, translator, texts[:100])
@@ -483,6 +537,9 @@ def main():
         faults += check_changes(page, translator, pairs[:6])
         if SITE: check_page(browser, translator, faults)
         browser.close()
+    finish(faults)
+
+def finish(faults):
     for fault in dict.fromkeys(faults): print(' ', fault)
     sys.exit(bool(faults))
 

@@ -142,6 +142,77 @@ for (const [what, head] of [["another name", {bits: right}], ["two tensors", {wo
   marks(what, pack(head, bits));
 CASES.push([WORDS, "one changed bit", [bytes, merges, config, manifest, known.map((x, i) => (i === at ? x ^ 1 : x))]]);
 
+// ---- weights stored as int8, with a scale per row
+const SCALE = ".int8_scale";
+function quantized() { // name -> [dtype, shape, numbers]
+  const tensors = {};
+  for (const [name, {shape}] of Object.entries(header)) {
+    const {rows, cols, data} = plain[name];
+    if (shape.length === 1) { tensors[name] = ["F32", shape, Float32Array.from(data)]; continue; }
+    const scale = new Float32Array(rows), integers = new Int8Array(rows * cols);
+    for (let i = 0; i < rows; i++) {
+      const row = data.subarray(i * cols, (i + 1) * cols);
+      scale[i] = Math.fround(row.reduce((a, x) => Math.max(a, Math.abs(x)), 1.5e-36) / 127);
+      row.forEach((x, k) => { integers[i * cols + k] = Math.round(x / scale[i]); });
+    }
+    tensors[name] = ["I8", shape, integers];
+    tensors[name + SCALE] = ["F32", [rows], scale];
+  }
+  return tensors;
+}
+function pack_tensors(tensors) {
+  const head = {}, parts = [];
+  let at = 0;
+  for (const [name, [dtype, shape, numbers]] of Object.entries(tensors)) {
+    head[name] = {dtype, shape, data_offsets: [at, at += numbers.byteLength]};
+    parts.push(new Uint8Array(numbers.buffer));
+  }
+  const body = new Uint8Array(at);
+  let place = 0;
+  for (const part of parts) { body.set(part, place); place += part.length; }
+  return pack(head, body.buffer);
+}
+const VECTOR = "encoder.norm.weight", TABLE = "generator.proj.weight";
+const int8 = quantized(), as_int8 = pack_tensors(int8);
+const damaged = change => {
+  const tensors = Object.fromEntries(Object.entries(int8).map(([name, [dtype, shape, numbers]]) =>
+    [name, [dtype, [...shape], numbers.slice()]]));
+  change(tensors);
+  return pack_tensors(tensors);
+};
+const broken = (what, change) => weights(`int8, ${what}`, damaged(change));
+for (const name of [NAME, TABLE])
+  for (const at of [0, 100])
+    for (const value of [NaN, Infinity, -Infinity, -1, -1e-30, 0])
+      broken(`scale ${at} of ${name} is ${value}`, t => { t[name + SCALE][2][at] = value; });
+for (const [dtype, numbers] of [["F16", new Uint16Array(128).fill(0x3c00)], ["BF16", new Uint16Array(128).fill(0x3f80)],
+  ["I8", new Int8Array(128).fill(1)]])
+  broken(`scales of type ${dtype}`, t => { t[NAME + SCALE] = [dtype, [128], numbers]; });
+for (const shape of [[127], [129], [1], [128, 1], [1, 128], [64, 2]])
+  broken(`scales of shape ${shape}`, t => {
+    t[NAME + SCALE] = ["F32", shape, new Float32Array(shape.reduce((a, b) => a * b)).fill(1)];
+  });
+broken("no scale", t => { delete t[NAME + SCALE]; });
+broken("no scales", t => { for (const name in t) if (name.endsWith(SCALE)) delete t[name]; });
+broken("no integers", t => { delete t[NAME]; });
+broken("only scales", t => { for (const name in t) if (!name.endsWith(SCALE)) delete t[name]; });
+broken("a scale too many", t => { t["x" + SCALE] = ["F32", [3], new Float32Array(3).fill(1)]; });
+broken("a scale of a vector", t => { t[VECTOR + SCALE] = ["F32", [1], new Float32Array(1).fill(1)]; });
+broken("a scale of a scale", t => { t[NAME + SCALE + SCALE] = ["F32", [1], new Float32Array(1).fill(1)]; });
+broken("another name of the scale", t => { t[NAME + ".scale"] = t[NAME + SCALE]; delete t[NAME + SCALE]; });
+broken("-128", t => { t[NAME][2][5] = -128; });
+broken("a float matrix", t => { t[NAME] = ["F32", [128, 128], Float32Array.from(plain[NAME].data)]; });
+broken("a float matrix without scale", t => {
+  t[NAME] = ["F32", [128, 128], Float32Array.from(plain[NAME].data)];
+  delete t[NAME + SCALE];
+});
+broken("a vector of integers", t => { t[VECTOR] = ["I8", [128], new Int8Array(128).fill(1)]; });
+broken("a matrix transposed", t => { t["encoder.layers.0.feed_forward.w_1.weight"][1].reverse(); });
+broken("a vector with NaN", t => { t[VECTOR][2][7] = NaN; });
+for (const n of [1, 100, 8 + size]) weights(`int8 cut by ${n}`, as_int8.slice(0, -n));
+for (const format of [0, 3, 99, "1", null, undefined, [], true]) CASES.push(["MANIFEST.json",
+  `format ${format}`, [bytes, merges, config, {...manifest, format}]]);
+
 for (const [name, what, args] of CASES) {
   tried++;
   try { await open_model(...args); }
@@ -155,7 +226,7 @@ for (const [name, what, args] of CASES) {
 }
 
 // ---- the same functions one by one, as other pages may call them
-for (const change of [{norm_first: false}, {positions: "learned"}, {h: 8}, {tie: "none"}, {d_model: 64}]) {
+for (const change of [{norm_first: false}, {positions: "learned"}, {h: 3}, {tie: "none"}, {d_model: 64}]) {
   tried++;
   try { T.make_model(plain, {...config.model, ...change}); report(`make_model ${JSON.stringify(change)}`); }
   catch ({message}) { if (!message.startsWith(C) && !message.startsWith(W)) report(message); }
@@ -166,13 +237,21 @@ const GOOD = [["__metadata__", pack({__metadata__: {format: "pt"}, ...header})],
   ["empty __metadata__", pack({...header, __metadata__: {}})],
   ["spaces after the header", pack(JSON.stringify(header) + "   ")],
   ["names in another order", pack(Object.fromEntries(Object.entries(header).reverse()))],
-  ["F32", as_float], ["a Node buffer", Buffer.from(bytes)], ["bytes", new Uint8Array(bytes)]];
+  ["F32", as_float], ["int8", as_int8],
+  ["int8, names in another order", pack_tensors(Object.fromEntries(Object.entries(int8).reverse()))], ["a Node buffer", Buffer.from(bytes)], ["bytes", new Uint8Array(bytes)]];
+const most = (what, matrix, i, x) => { // the largest difference of a number
+  if (what === "BF16") return Math.abs(x) / 128;
+  return matrix instanceof T.Int8Matrix ? .51 * matrix.scale[Math.floor(i / matrix.cols)] : 0;
+};
+function same_numbers(what, one, other) {
+  const {data} = other; // of int8 it is computed
+  return one.data.every((x, i) => Math.abs(data[i] - x) <= most(what, other, i, x));
+}
 for (const [what, buffer] of [...GOOD, ["BF16", as_bfloat]]) {
   tried++;
   const core = await open_model(buffer, merges, config);
   const equal = Object.keys(plain).every(name => Object.keys(core.weights).length === Object.keys(plain).length
-    && plain[name].data.every((x, i) => (what === "BF16"
-      ? Math.abs(core.weights[name].data[i] - x) <= Math.abs(x) / 128 : core.weights[name].data[i] === x)));
+    && same_numbers(what, plain[name], core.weights[name]));
   const {text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();
   if (!equal || text !== "The dog is sleeping.") report(`${what} is read wrong: ${text}`);
 }

@@ -1,8 +1,11 @@
 // The three files of a saved model. Whatever this page cannot use raises one sentence.
-import {Matrix} from "./transformer.js";
+import {Int8Matrix, Matrix} from "./matrix.js";
 
 const WEIGHTS = "model.safetensors", CONFIG = "config.json", TOKENIZER = "tokenizer.json";
+const MANIFEST = "MANIFEST.json";
+const SCALE = ".int8_scale"; // a matrix of int8 has one scale per row under this name
 const SHOWN = {N: 2, h: 4}; // the views have two layers and four heads
+const FORMATS = [1, 2]; // of MANIFEST.json: floating-point weights, int8 weights
 const FIXED = { // settings with one form here, and their value in files that leave them out
   norm_first: [true, true],
   tie: ["all", "none"],
@@ -37,6 +40,7 @@ const READERS = { // bytes of a number, and a function from bytes to numbers
     const bits = Uint32Array.from(new Uint16Array(bytes), half => half << 16);
     return new Float32Array(bits.buffer);
   }],
+  I8: [1, bytes => new Int8Array(bytes)],
 };
 
 function read_header(buffer) { // [header, where the numbers begin]
@@ -86,11 +90,43 @@ export function read_weights(buffer) { // a safetensors file: JSON header, then 
     end = b;
   }
   if (end !== length) fail(WEIGHTS, `${length - end} bytes belong to no tensor`);
-  return Object.fromEntries(rows.map(([name, {dtype, shape, data_offsets: [a, b]}]) => {
+  const stored = Object.fromEntries(rows.map(([name, {dtype, shape, data_offsets: [a, b]}]) => {
     const data = READERS[dtype][1](buffer.slice(begin + a, begin + b));
     if (!data.every(Number.isFinite)) fail(WEIGHTS, `${name} has numbers that are not finite`);
     return [name, new Matrix(...(shape.length > 1 ? shape : [1, ...shape]), data)];
   }));
+  return join_scales(stored, tensors);
+}
+
+function join_scales(stored, tensors) { // matrices of int8 with their scales, and vectors
+  const is_int8 = name => tensors[name].dtype === "I8", names = Object.keys(stored);
+  if (!names.some(is_int8)) return stored;
+  const weights = {};
+  for (const name of names) {
+    if (name.endsWith(SCALE)) continue;
+    const matrix = tensors[name].shape.length > 1, {rows, cols, data} = stored[name];
+    if (matrix !== is_int8(name))
+      fail(WEIGHTS, `${name} has dtype ${tensors[name].dtype} among int8 weights`);
+    weights[name] = matrix
+      ? new Int8Matrix(rows, cols, data, read_scales(name, stored, tensors)) : stored[name];
+  }
+  for (const name of names)
+    if (name.endsWith(SCALE) && !(weights[name.slice(0, -SCALE.length)] instanceof Int8Matrix))
+      fail(WEIGHTS, `${name} belongs to no matrix`);
+  return weights;
+}
+
+function read_scales(name, stored, tensors) { // one positive number per row
+  const {rows, data} = stored[name], key = name + SCALE, {dtype, shape} = tensors[key] ?? {};
+  if (!dtype) fail(WEIGHTS, `${key} is missing`);
+  if (dtype !== "F32" || shape.length !== 1 || shape[0] !== rows)
+    fail(WEIGHTS, `${key} is ${dtype} of shape ${show(shape)}, not F32 of shape [${rows}]`);
+  if (data.includes(-128)) fail(WEIGHTS, `${name} has integers below -127`);
+  const cols = data.length / rows, scale = stored[key].data;
+  const is_zero = i => !scale[i] && data.subarray(i * cols, (i + 1) * cols).every(q => !q);
+  if (!scale.every((x, i) => x > 0 || is_zero(i)))
+    fail(WEIGHTS, `${key} has numbers that are not positive`);
+  return scale;
 }
 
 function check_config(config) { // the settings of the model that this page computes
@@ -107,9 +143,6 @@ function check_config(config) { // the settings of the model that this page comp
   for (const name of Object.keys(rest))
     if (!Object.hasOwn(FIXED, name) && !OTHER.includes(name))
       fail(CONFIG, `${show(name)} is not a setting that this page knows`);
-  for (const [name, wanted] of Object.entries(SHOWN))
-    if (config[name] !== wanted)
-      fail(CONFIG, `${name}=${config[name]}, but the views show ${wanted}`);
   for (const [name, [wanted, usual]] of Object.entries(FIXED)) {
     const value = config[name] === undefined ? usual : config[name];
     if (value !== wanted)
@@ -122,7 +155,7 @@ function check_config(config) { // the settings of the model that this page comp
       fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${usual}`);
 }
 
-function* expected(N, d, f) { // names and shapes of all tensors, apart from the vocabulary
+function* expected(N, d, f, vocabulary) { // names and shapes of all tensors
   const linear = (name, out, width) => [[`${name}.weight`, out, width], [`${name}.bias`, 1, out]];
   const norm = name => [[`${name}.weight`, 1, d], [`${name}.bias`, 1, d]];
   for (const stack of ["encoder", "decoder"]) {
@@ -137,15 +170,14 @@ function* expected(N, d, f) { // names and shapes of all tensors, apart from the
     }
     yield* norm(`${stack}.norm`);
   }
+  yield* linear("generator.proj", vocabulary, d);
 }
 
 export function check_model(weights, config) { // the weights are those of the configuration
   check_config(config);
   const {N, d_model, d_ff} = config, table = weights["generator.proj.weight"];
   const vocabulary = table?.rows ?? 1, left = new Set(Object.keys(weights));
-  const rows = [...expected(N, d_model, d_ff), ["generator.proj.weight", vocabulary, d_model],
-    ["generator.proj.bias", 1, vocabulary]];
-  for (const [name, height, width] of rows) {
+  for (const [name, height, width] of expected(N, d_model, d_ff, vocabulary)) {
     const found = weights[name];
     if (!found) fail(WEIGHTS, `${name} is missing`);
     if (found.rows !== height || found.cols !== width)
@@ -154,6 +186,12 @@ export function check_model(weights, config) { // the weights are those of the c
     left.delete(name);
   }
   for (const name of left) fail(WEIGHTS, `${name} belongs to no part of the model`);
+}
+
+export function check_views(config) { // the views of this page fit the model
+  for (const [name, wanted] of Object.entries(SHOWN))
+    if (config?.[name] !== wanted)
+      fail(CONFIG, `${name}=${show(config?.[name])}, but the views show ${wanted}`);
 }
 
 export function check_about(file) { // one vocabulary, from German to English
@@ -203,7 +241,20 @@ export async function check_saved(name, buffer, manifest) { // stored bytes
 }
 
 export async function check_hashes(buffer, file, manifest) { // weights and merges
+  if (manifest && !FORMATS.includes(manifest.format))
+    fail(MANIFEST, `it has format ${show(manifest.format)}; this page reads ${FORMATS.join(", ")}`);
   await check_saved(WEIGHTS, buffer, manifest);
   const merges = await digest(new TextEncoder().encode(python_json(file.data)));
   if (merges && merges !== file.sha256) fail(TOKENIZER, "its checksum does not match");
+}
+
+export async function read_body(response, report) { // bytes; `report` is told how many were read
+  const reader = response.body?.getReader(), parts = [];
+  if (!reader) return response.arrayBuffer();
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done) return new Blob(parts).arrayBuffer();
+    parts.push(value);
+    report(value.length);
+  }
 }

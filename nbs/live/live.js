@@ -3,7 +3,8 @@ import * as T from "./transformer.js";
 import {SubwordTokenizer} from "./tokenizer.js";
 import {clean_text, is_empty} from "./normalize.js";
 import {split_text} from "./sentences.js";
-import {check_about, check_hashes, check_saved, check_sizes} from "./files.js";
+import {
+  check_about, check_hashes, check_saved, check_sizes, check_views, read_body} from "./files.js";
 import {WORDS, WordSet} from "./unknown.js";
 import {BUGS, edited_model, greedy_decode} from "./edits.js";
 import * as draw from "./draw.js";
@@ -106,28 +107,51 @@ export function write_state(state) {
   return "#" + new URLSearchParams(changed.map(([key, value]) => [key, text(value)]));
 }
 
-const json_of = async (response, name) => {
-  try { return await response.json(); }
-  catch { throw new Error(`${name}: it is not JSON.`); }
+const MODELS = {pocket: "pocket_model"}; // name of a model -> folder beside this file
+const FILES = ["model.safetensors", "tokenizer.json", "config.json"];
+const loading = new Map(); // name -> [promise, watchers]: one copy for all forms of a page
+
+const get = async (place, name) => {
+  const response = await fetch(here(`${place}/${name}`));
+  if (!response.ok) throw new Error(`${name}: ${response.status}`);
+  return response;
 };
 
-let loading; // one model for all forms of a page
-export function load() {
-  const get = async name => {
-    const response = await fetch(here(`pocket_model/${name}`));
-    if (!response.ok) throw new Error(`${name}: ${response.status}`);
-    return name.endsWith(".json") ? json_of(response, name) : response.arrayBuffer();
+async function load_files(place, watchers) {
+  let read = 0, total = 0;
+  const report = n => {
+    read += n;
+    for (const watch of watchers) watch(read, total);
   };
-  const read = async () => {
-    const names = ["model.safetensors", "tokenizer.json", "config.json"];
-    const manifest = get("MANIFEST.json");
-    const words = manifest.then(({files}) => files?.[WORDS] && get(WORDS)); // older folders: none
-    return open_model(...await Promise.all([...names.map(get), manifest, words]));
+  const bytes = async name => read_body(await get(place, name), report);
+  const json = async name => {
+    const text = new TextDecoder().decode(await bytes(name));
+    try { return JSON.parse(text); }
+    catch { throw new Error(`${name}: it is not JSON.`); }
   };
-  return (loading ??= read().catch(error => {
-    loading = undefined;
+  const manifest = json("MANIFEST.json").then(manifest => {
+    for (const name of [...FILES, WORDS]) total += manifest?.files?.[name]?.bytes || 0;
+    return manifest;
+  });
+  const words = manifest.then(({files}) => files?.[WORDS] && bytes(WORDS)); // older folders: none
+  return open_model(...await Promise.all(
+    [bytes(FILES[0]), json(FILES[1]), json(FILES[2]), manifest, words]));
+}
+
+function loading_text(read, total) {
+  const mb = n => (n / 1e6).toFixed(1);
+  return `Loading the model: ${mb(read)}${read < total ? ` of ${mb(total)}` : ""} MB …`;
+}
+
+export async function load(watch = () => {}, name = "pocket") { // watch: of (bytes read, of all)
+  const watchers = loading.get(name)?.[1] ?? new Set();
+  watchers.add(watch);
+  if (!loading.has(name)) loading.set(name, [load_files(MODELS[name], watchers), watchers]);
+  try { return await loading.get(name)[0]; }
+  catch (error) {
+    loading.delete(name);
     throw error;
-  }));
+  } finally { watchers.delete(watch); }
 }
 
 // raises what does not fit
@@ -136,6 +160,7 @@ export async function open_model(buffer, merges, about, manifest, known_words) {
   const tokenizer = new SubwordTokenizer(merges), weights = T.read_weights(buffer);
   const words = known_words && new WordSet(known_words);
   const core = {weights, tokenizer, config: about.model, words};
+  check_views(core.config);
   T.make_model(weights, core.config);
   check_sizes(core);
   await check_hashes(buffer, merges, manifest);
@@ -377,9 +402,9 @@ class Page {
   async update(animate = false) {
     const mine = ++this.number, stale = () => mine !== this.number;
     if (!this.core) {
-      this.say("Loading the model (1.7 MB) …");
+      this.say("Loading the model …");
       try {
-        this.core = await load();
+        this.core = await load((read, all) => stale() || this.say(loading_text(read, all)));
       } catch ({message}) {
         const reason = message.replace(/\.$/, "");
         return this.say(`The model could not be loaded (${reason}). The stored example is shown.`);

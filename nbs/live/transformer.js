@@ -1,45 +1,19 @@
 // The Transformer of "Attention Is All You Need" for one sentence at a time, without a library.
 // Names and order follow nbs/01_transformer. A matrix has rows and columns; there is no batch axis.
 import {check_model} from "./files.js";
+import {Matrix, each_row, matmul_t} from "./matrix.js";
 export {read_weights} from "./files.js";
+export {Int8Matrix, Matrix, each_row, matmul_t} from "./matrix.js";
 
 export const BOS = 0, EOS = 1, PAD = 2, UNK = 3;
 
-export class Matrix {
-  constructor(rows, cols, data = new Float32Array(rows * cols)) {
-    Object.assign(this, {rows, cols, data});
-  }
-  row(i) { return this.data.subarray(i * this.cols, (i + 1) * this.cols); }
-  map(f) { return new Matrix(this.rows, this.cols, this.data.map(f)); }
-}
-
 const add = (a, b) => a.map((x, i) => x + b.data[i]);
-
-export function matmul_t(a, b) { // a bᵀ: (T, K) and (S, K) to (T, S)
-  const out = new Matrix(a.rows, b.rows);
-  for (let i = 0; i < a.rows; i++) {
-    const x = a.row(i);
-    for (let j = 0; j < b.rows; j++) {
-      const y = b.row(j);
-      let sum = 0;
-      for (let k = 0; k < x.length; k++) sum += x[k] * y[k];
-      out.data[i * b.rows + j] = sum;
-    }
-  }
-  return out;
-}
 
 export function transpose(a) {
   const {rows, cols, data} = a;
   return new Matrix(cols, rows).map((_, n) => data[n % rows * cols + Math.floor(n / rows)]);
 }
 const matmul = (a, b) => matmul_t(a, transpose(b));
-
-export function each_row(a, f) { // f maps a row to a row
-  const out = new Matrix(a.rows, a.cols);
-  for (let i = 0; i < a.rows; i++) out.row(i).set(f(a.row(i)));
-  return out;
-}
 
 export function stack(a, b) { // the rows of a, then those of b
   const out = new Matrix(a.rows + b.rows, b.cols);
@@ -54,16 +28,17 @@ export function columns(a, start, end) {
 }
 const concat = parts => transpose(parts.map(transpose).reduce(stack));
 
+const largest = x => x.reduce((a, b) => Math.max(a, b), -Infinity);
 export function softmax_row(x) { // zeros if every score is -Infinity
-  const top = Math.max(...x);
+  const top = largest(x);
   const powers = Array.from(x, v => (v === -Infinity ? 0 : Math.exp(v - top)));
   const sum = powers.reduce((a, b) => a + b, 0);
   return powers.map(v => v / (sum || 1));
 }
 
 export function log_softmax(x) {
-  const top = Math.max(...x), sum = x.reduce((total, v) => total + Math.exp(v - top), 0);
-  return Array.from(x, v => v - top - Math.log(sum));
+  const top = largest(x), sum = x.reduce((total, v) => total + Math.exp(v - top), 0);
+  return Float64Array.from(x).map(v => v - top - Math.log(sum));
 }
 const masked_fill = (scores, mask, value) => // a mask has T rows, or one row for all
   scores.map((x, i) => (mask.data[i % mask.data.length] ? x : value));
@@ -92,8 +67,9 @@ class Linear {
     this.bias = weights[`${name}.bias`].data;
   }
   forward(x) {
-    const out = matmul_t(x, this.weight);
-    return out.map((v, i) => v + this.bias[i % out.cols]);
+    const out = matmul_t(x, this.weight), {cols} = out, {bias} = this;
+    for (let n = 0; n < out.data.length; n++) out.data[n] += bias[n % cols];
+    return out;
   }
 }
 
@@ -163,6 +139,7 @@ class Embeddings { // one row per token, times √D (§3.4)
   }
 }
 
+const tables = new Map(); // a table of positions by its width
 export function sinusoids(length, d_model) { // sines in even columns, cosines in odd ones (§3.5)
   return new Matrix(length, d_model).map((_, n) => {
     const position = Math.floor(n / d_model), i = n % d_model;
@@ -172,7 +149,10 @@ export function sinusoids(length, d_model) { // sines in even columns, cosines i
 }
 
 class PositionalEncoding {
-  constructor(d_model, max_len = 640) { this.pe = sinusoids(max_len, d_model); }
+  constructor(d_model, max_len = 640) {
+    if (!tables.has(d_model)) tables.set(d_model, sinusoids(max_len, d_model));
+    this.pe = tables.get(d_model);
+  }
   forward(x, start = 0) { // start: position of the first row
     return x.map((v, i) => v + this.pe.data[start * x.cols + i]);
   }
@@ -285,7 +265,7 @@ export class IncrementalDecoder { // computes only the new position; a prefix is
 export function* greedy_steps(model, src, src_mask, max_len, begin = []) { // yields ids and logits
   const decoder = new IncrementalDecoder(model, src, src_mask), prefix = decoder.start();
   while (prefix.ids.length < max_len && prefix.ids.at(-1) !== EOS) {
-    const logits = decoder.logits(prefix), best = logits.indexOf(Math.max(...logits));
+    const logits = decoder.logits(prefix), best = logits.indexOf(largest(logits));
     prefix.ids = [...prefix.ids, begin[prefix.ids.length - 1] ?? best];
     yield {ids: prefix.ids, logits};
   }
@@ -317,7 +297,16 @@ export function* beam_steps(model, src, src_mask, max_len, {beam_size, length_pe
 export const beam_search = (...args) => [...beam_steps(...args)].at(-1).best;
 
 export function top(values, n) { // indices of the n largest, largest first
-  return Array.from(values, (_, i) => i).sort((a, b) => values[b] - values[a]).slice(0, n);
+  if (n > 64) return Array.from(values.keys()).sort((a, b) => values[b] - values[a]).slice(0, n);
+  const best = [];
+  for (let i = 0; i < values.length; i++) {
+    if (best.length === n && !(values[i] > values[best[n - 1]])) continue;
+    let at = best.length;
+    while (at && values[i] > values[best[at - 1]]) at--;
+    best.splice(at, 0, i);
+    if (best.length > n) best.pop();
+  }
+  return best;
 }
 
 export function top_k_top_p(logits, {temperature = 1, top_k = 0, top_p = 1}) { // to sample from
