@@ -40,7 +40,7 @@ from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
 from ..data.corpora import load_splits
 from ..data.shards import check_free
-from ..data.words import SPECIALS
+from ..data.words import SPECIALS, WordSet
 from ..files import remove_folder
 from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place
@@ -280,10 +280,18 @@ def _run_training(given, command, world):
         if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
         memory = gpu_memory(translator.device)
         if memory: print(memory_text(memory), flush=True)
-        if given.typed: translator.about["typed"] = given.typed
+        if given.typed:
+            translator.about["typed"] = given.typed
+            translator.known_words = _words_without_copies(given)
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=_machine(translator, world))
         _save_and_score(translator, train, test, given)
+
+def _words_without_copies(given):
+    "Words of the training sources; those of typed copies have slips."
+    train = load_splits(given.data, given.pair, filtered=given.filter, skip_bad=given.skip_bad,
+                        unescape=given.unescape)["train"]
+    return WordSet.of(source for source, _ in train)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."
