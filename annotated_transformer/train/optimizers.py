@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCHEDULES', 'OPTIMIZERS', 'constant', 'inverse_sqrt', 'cosine', 'make_schedule', 'adam', 'scheduler', 'noam',
-           'parameter_kinds', 'adamw', 'MuonAdamW', 'muon', 'make_optimizer', 'check_trained', 'NoamOpt', 'get_std_opt']
+           'parameter_kinds', 'adamw', 'orthogonalized', 'Float32Muon', 'MuonAdamW', 'muon', 'make_optimizer',
+           'check_trained', 'NoamOpt', 'get_std_opt']
 
 # %% ../../nbs/35_optimizers.ipynb #5e337345
 import math
@@ -12,11 +13,12 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from ..checks import check_choice, check_number, short_repr
 from ..transformer import rate
+from .hardware import fast_bf16
 
 # %% ../../nbs/35_optimizers.ipynb #0873fb0e
 def constant(
@@ -163,6 +165,44 @@ def adamw(
     groups = _decay_groups(kinds["layers"] + kinds["output"], kinds["rest"], weight_decay)
     return torch.optim.AdamW(groups, **settings)
 
+# %% ../../nbs/35_optimizers.ipynb #op350001
+def orthogonalized(
+    matrix:Tensor,    # `(rows, columns)`
+    factors:tuple=(3.4445, -4.7750, 2.0315), # Of x, x³ and x⁵ in each round
+    rounds:int=5,     # Number of rounds
+    eps:float=1e-7,   # Smallest norm
+)->Tensor:            # `(rows, columns)`, singular values of about 1
+    "Approximate U Vᵀ of the matrix U S Vᵀ (Newton-Schulz)."
+    a, b, c = factors
+    tall = matrix.size(0) > matrix.size(1)
+    x = matrix.float().mT if tall else matrix.float()
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(rounds):
+        gram = x @ x.mT
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x.mT if tall else x
+
+
+# %% ../../nbs/35_optimizers.ipynb #op350002
+class Float32Muon(torch.optim.Muon):
+    "Muon with products in float32, for processors without bfloat16."
+    @torch.no_grad()
+    def step(self)->None:
+        "Update all parameters that have a gradient."
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None: self._update(p, group)
+
+    def _update(self, p, group):
+        state = self.state[p]
+        if not state: state["momentum_buffer"] = torch.zeros_like(p.grad)
+        mean = state["momentum_buffer"].lerp_(p.grad, 1 - group["momentum"])
+        direction = p.grad.lerp(mean, group["momentum"])
+        step = orthogonalized(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        p.mul_(1 - group["lr"] * group["weight_decay"])
+        p.add_(step, alpha=-0.2 * max(p.shape) ** 0.5 * group["lr"])
+
+
 # %% ../../nbs/35_optimizers.ipynb #ee4b7d9c
 class MuonAdamW(torch.optim.Optimizer):
     "Muon and AdamW, each for its own parameters, as one optimizer."
@@ -176,12 +216,18 @@ class MuonAdamW(torch.optim.Optimizer):
     def step(self, closure:Callable|None=None)->float|None: # Loss, which the closure recomputes
         "Update all parameters, each with its rule."
         with torch.enable_grad(): loss = None if closure is None else closure()
-        for rule in (torch.optim.Muon, torch.optim.AdamW):
-            groups = [group for group in self.param_groups if group["rule"] == rule.__name__]
-            optimizer = rule(groups)
+        for name in ("Muon", "AdamW"):
+            groups = [group for group in self.param_groups if group["rule"] == name]
+            optimizer = _rule(name, groups)(groups)
             optimizer.state = self.state
             optimizer.step()
         return loss
+
+def _rule(name, groups):
+    "Class of an optimizer, such that its step is fast on the device of the parameters."
+    if name == "AdamW": return torch.optim.AdamW
+    devices = {p.device.type for group in groups for p in group["params"]}
+    return torch.optim.Muon if all(map(fast_bf16, devices)) else Float32Muon
 
 # %% ../../nbs/35_optimizers.ipynb #664c20b4
 def muon(
