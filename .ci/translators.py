@@ -1,0 +1,100 @@
+"""`python .ci/translators.py NAME [NAME ...] [--pair de-en] [--seeds 0 1 2] [--out runs]`: train translators of the everyday corpus by the variants below.
+
+Each run adds a row to results/everyday_search.json: settings, bytes, minutes, machine, and BLEU and chrF of the *validation* part (beam 4, the saved int8
+model). Only `--test` scores the test part; a recipe is chosen without it. An interrupted run goes on from its last epoch. `--list` shows the variants; a GPU
+is used where there is one (a run of 8 epochs takes some minutes there, hours on two cores)."""
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from dataclasses import asdict, replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+RESULTS = ROOT/'nbs/results/everyday_search.json'
+
+VARIANTS = { # Name -> settings of model and training, size of the vocabulary and share of typed copies, over the recipe `everyday`
+    'recipe': {},
+    'clean': dict(typed=0.),
+    'typed 1': dict(typed=1.),
+    'epochs 16': dict(epochs=16),
+    'epochs 24': dict(epochs=24),
+    'dropout .15': dict(epochs=16, dropout=.15, attention_dropout=.15, activation_dropout=.15),
+    'dropout .2': dict(epochs=16, dropout=.2),
+    'rdrop': dict(epochs=16, rdrop_alpha=1.),
+    'rdrop 3': dict(epochs=24, rdrop_alpha=3.),
+    'bpe dropout': dict(epochs=16, bpe_dropout=.1),
+    'ema': dict(epochs=16, ema_decay=.999),
+    'average': dict(epochs=16, average_checkpoints=3),
+    'lr 1': dict(epochs=16, lr_factor=1.),
+    'lr 3': dict(epochs=16, lr_factor=3.),
+    'vocabulary 4000': dict(epochs=16, vocab=4000),
+    'vocabulary 6000': dict(epochs=16, vocab=6000),
+    'deeper': dict(epochs=16, N=4, N_decoder=2),
+    'shallow decoder': dict(epochs=16, N=5, N_decoder=2, vocab=6000),
+    'narrow': dict(epochs=16, N=5, d_model=192, d_ff=768, h=6),
+    'wide': dict(epochs=16, N=2, d_model=320, d_ff=1024, h=8, vocab=6000),
+}
+MODEL_FIELDS = 'N', 'N_decoder', 'd_model', 'd_ff', 'h', 'dropout', 'attention_dropout', 'activation_dropout'
+
+def configured(settings):
+    "Configurations of model and training, and the size of the vocabulary."
+    from annotated_transformer.train.recipes import recipe
+    model, training, vocab = recipe('everyday')
+    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed')}
+    model = replace(model, **{name: settings[name] for name in MODEL_FIELDS if name in settings})
+    return model, replace(training, **rest), settings.get('vocab', vocab)
+
+def train(name, pair, seed, args):
+    "Train, save as int8 and score one translator; return its row."
+    from annotated_transformer.data.corpora import load_splits
+    from annotated_transformer.data.words import WordSet
+    from annotated_transformer.inference.translator import Translator
+    from annotated_transformer.train.hardware import hardware
+    settings = VARIANTS[name]
+    model, training, vocab = configured(settings)
+    training = replace(training, seed=seed, epochs=args.epochs or training.epochs)
+    typed = settings.get('typed', .5)
+    clean = load_splits('everyday', pair)
+    if args.pairs: clean = {part: pairs[:args.pairs] for part, pairs in clean.items()}
+    parts = load_splits('everyday', pair, typed=typed) if not args.pairs else clean
+    folder = args.out/f'{name.replace(" ", "-")}-{pair}-{seed}'
+    start = time.perf_counter()
+    translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
+                                resume=True, progress=sys.stderr.isatty())
+    minutes = (time.perf_counter() - start) / 60
+    translator.known_words = WordSet.of(source for source, _ in clean['train'])
+    command = f'python .ci/translators.py {json.dumps(name)} --pair {pair} --seeds {seed}'
+    translator.about |= dict(corpus='everyday', typed=typed, command=command, hardware=hardware(translator.device))
+    translator.save_pretrained(folder, int8=True)
+    saved = Translator.from_pretrained(folder)
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    row = dict(variant=name, pair=pair, seed=seed, settings=settings, epochs=training.epochs, pairs=len(parts['train']), model=asdict(model), vocab=vocab,
+               bytes=size, minutes=round(minutes, 1), hardware=hardware(translator.device), command=command,
+               greedy=asdict(saved.evaluate(parts['valid'])), valid=asdict(saved.evaluate(parts['valid'], beam_size=4)))
+    if args.test: row['test'] = asdict(saved.evaluate(parts['test'], beam_size=4))
+    return row
+
+def main():
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument('names', nargs='*', metavar='NAME', help='variants')
+    parser.add_argument('--pair', default='de-en', choices=('de-en', 'en-de'))
+    parser.add_argument('--seeds', type=int, nargs='+', default=[0])
+    parser.add_argument('--out', type=Path, default=ROOT/'runs', help='folder of the models')
+    parser.add_argument('--epochs', type=int, help='another number of epochs, to try the script')
+    parser.add_argument('--pairs', type=int, help='only so many pairs of each part, to try the script; nothing is recorded')
+    parser.add_argument('--test', action='store_true', help='score the test part too: for the chosen recipe only')
+    parser.add_argument('--list', action='store_true', help='print the variants')
+    args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in VARIANTS]: sys.exit(f'no variant: {", ".join(unknown)}')
+    if args.list or not args.names: return print(*(f'{name}: {settings}' for name, settings in VARIANTS.items()), sep='\n')
+    for name in args.names:
+        for seed in args.seeds:
+            row = train(name, args.pair, seed, args)
+            print(json.dumps(row), flush=True)
+            if args.pairs: continue
+            rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+            RESULTS.write_text(json.dumps([*rows, row], indent=1) + '\n')
+
+if __name__ == '__main__': main()
