@@ -341,7 +341,7 @@ def save_checkpoint(
 )->Path:             # The folder
     "Save weights and optimizer as safetensors, the rest as JSON, with a manifest."
     text = to_strict_json(state, "state")
-    for each in filter(None, (model, mean)):
+    for each in (model,) if mean is None else (model, mean): # not by truth: some have a length
         weights = unique_tensors(each)
         check_tensors(_parameters(weights, weights), "the model")
     with atomic_folder(folder) as new:
