@@ -351,6 +351,7 @@ def check_views(browser, base, faults):
         page = open_page(browser, base, faults, viewport=dict(width=width, height=900), reduced_motion='reduce')
         page.goto(base + LIVE_PAGE)
         page.evaluate('theme => { document.documentElement.dataset.theme = theme; }', theme)
+        page.wait_for_function('document.querySelector("[data-live]").page') # its scripts are loaded
         page.evaluate('document.querySelector("[data-live]").page.update()')
         page.wait_for_selector(READY, timeout=60_000)
         for tab in TABS:
