@@ -203,19 +203,6 @@ def _warn_cut(name, limit, unit):
     text = f"{name} has more than {limit:,} {unit}; only the first {limit:,} were read."
     warnings.warn_explicit(text, UserWarning, __name__, 1, registry={})
 
-# %% ../../nbs/49_translator.ipynb #49a00002
-def _unknown_words(translators):
-    "Return a function from a text to the words that none of the models has seen in training."
-    sets = [translator.known_words for translator in translators]
-    limit = translators[0].max_chars
-    def unknown(text):
-        if None in sets: return None
-        clean = clean_prefix(text, limit + 1)
-        if len(clean) > limit: clean = clean[:limit].rpartition(" ")[0] or clean[:limit]
-        words = sets[0].unknown(clean)
-        return tuple(word for word in words if not any(word in other for other in sets[1:]))
-    return unknown
-
 # %% ../../nbs/49_translator.ipynb #bd615a38
 def ensemble_models(
     translator,        # A `Translator`
@@ -390,6 +377,19 @@ def check_outputs(
     pairs = check_pairs(as_pairs(pairs, translator.about.get("pair", "de-en")))[:n]
     outputs = translator.translate(source for source, _ in pairs)
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, outputs)]
+
+# %% ../../nbs/49_translator.ipynb #49a00002
+def _unknown_words(translators):
+    "Return a function from a text to the words that none of the models has seen in training."
+    sets = [translator.known_words for translator in translators]
+    limit = translators[0].max_chars
+    def unknown(text):
+        if None in sets: return None
+        clean = clean_prefix(text, limit + 1)
+        if len(clean) > limit: clean = clean[:limit].rpartition(" ")[0] or clean[:limit]
+        words = sets[0].unknown(clean)
+        return tuple(word for word in words if not any(word in other for other in sets[1:]))
+    return unknown
 
 # %% ../../nbs/49_translator.ipynb #a4a55f83
 def encode_scored(
