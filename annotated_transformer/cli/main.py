@@ -30,37 +30,33 @@ def quiet_interrupt()->Iterator[None]:
     finally: signal.signal(signal.SIGINT, usual)
 
 # %% ../../nbs/77_cli_main.ipynb #62f5bc1d
-_COMMANDS = dict(
-    train="annotated_transformer.cli.train:at_train",
-    translate="annotated_transformer.cli.translate:at_translate",
-    evaluate="annotated_transformer.cli.evaluate:at_evaluate",
-    ablate="annotated_transformer.cli.experiments:at_ablate",
-    grid="annotated_transformer.cli.experiments:at_grid",
-    bench="annotated_transformer.cli.benchmarks:at_bench",
-    bench_decoding="annotated_transformer.cli.benchmarks:at_bench_decoding",
+_COMMANDS = dict( # Function and what it does
+    train=("annotated_transformer.cli.train:at_train",
+           "Train a translator, save it and score it on the test set"),
+    translate=("annotated_transformer.cli.translate:at_translate",
+               "Translate arguments, or standard input line by line"),
+    evaluate=("annotated_transformer.cli.evaluate:at_evaluate",
+              "Score a model on a corpus, alone or against a baseline"),
+    ablate=("annotated_transformer.cli.experiments:at_ablate",
+            "Train variants of a recipe with several seeds"),
+    grid=("annotated_transformer.cli.experiments:at_grid",
+          "Score models on all test sets"),
+    bench=("annotated_transformer.cli.benchmarks:at_bench",
+           "Time one training update, from the plain core to the engine"),
+    bench_decoding=("annotated_transformer.cli.benchmarks:at_bench_decoding",
+                    "Compare decoding speed with Harvard's loop and CTranslate2"),
 )
 
 # %% ../../nbs/77_cli_main.ipynb #77a00073
 def start(name):
     "Import the function of a command, and call it."
-    with quiet_interrupt(): command = resolve_name(_COMMANDS[name])
+    with quiet_interrupt(): command = resolve_name(_COMMANDS[name][0])
     command()
-
-# %% ../../nbs/77_cli_main.ipynb #77a00071
-_ABOUT = dict(
-    train="Train a translator, save it and score it on the test set",
-    translate="Translate arguments, or standard input line by line",
-    evaluate="Score a model on a corpus, alone or against a baseline",
-    ablate="Train variants of a recipe with several seeds",
-    grid="Score models on all test sets",
-    bench="Time one training update, from the plain core to the engine",
-    bench_decoding="Compare decoding speed with Harvard's loop and CTranslate2",
-)
 
 # %% ../../nbs/77_cli_main.ipynb #77a00072
 def _list_commands():
     "Usage and commands, one per line."
-    rows = [f"  {name:16}{about}" for name, about in _ABOUT.items()]
+    rows = [f"  {name:16}{about}" for name, (_, about) in _COMMANDS.items()]
     return "\n".join(["usage: python -m annotated_transformer.cli.main COMMAND [OPTIONS]", "",
                       "commands (COMMAND --help lists the options):", *rows])
 
