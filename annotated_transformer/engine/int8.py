@@ -220,14 +220,14 @@ def to_int8(
     "Quantize all tensors of two or more axes; vectors become float32."
     quantized = {}
     for name, p in tensors.items():
-        p = p.detach().contiguous()
-        if p.is_floating_point(): p = p.float()
-        if p.is_floating_point() and not p.isfinite().all():
-            raise ValueError(f"{name} does not fit into int8 with scales in float32.")
-        quantized[name] = p
-        if p.dim() < 2 or not p.is_floating_point(): continue
-        quantized[name], quantized[name + SCALE] = quantize_rows(p)
-        if not (127 * quantized[name + SCALE]).isfinite().all():
+        quantized[name] = p.detach().contiguous()
+        if not p.is_floating_point(): continue
+        quantized[name] = largest = quantized[name].float()
+        if p.dim() > 1:
+            quantized[name], scale = quantize_rows(largest)
+            quantized[name + SCALE] = scale
+            largest = 127 * scale # of each row; NaN and infinity stay
+        if not largest.isfinite().all():
             raise ValueError(f"{name} does not fit into int8 with scales in float32.")
     return quantized
 
