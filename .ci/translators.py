@@ -56,15 +56,15 @@ def train(name, pair, seed, args):
     model, training, vocab = configured(settings)
     training = replace(training, seed=seed, epochs=args.epochs or training.epochs)
     typed = settings.get('typed', .5)
-    clean = load_splits('everyday', pair)
-    if args.pairs: clean = {part: pairs[:args.pairs] for part, pairs in clean.items()}
-    parts = load_splits('everyday', pair, typed=typed) if not args.pairs else clean
+    parts = load_splits('everyday', pair, typed=typed)
+    originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
+    if args.pairs: parts = {part: pairs[:args.pairs] for part, pairs in parts.items()}
     folder = args.out/f'{name.replace(" ", "-")}-{pair}-{seed}'
     start = time.perf_counter()
     translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
                                 resume=True, progress=sys.stderr.isatty())
     minutes = (time.perf_counter() - start) / 60
-    translator.known_words = WordSet.of(source for source, _ in clean['train'])
+    translator.known_words = WordSet.of(source for source, _ in originals)
     command = f'python .ci/translators.py {json.dumps(name)} --pair {pair} --seeds {seed}'
     translator.about |= dict(corpus='everyday', typed=typed, command=command, hardware=hardware(translator.device))
     translator.save_pretrained(folder, int8=True)

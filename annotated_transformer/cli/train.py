@@ -282,16 +282,11 @@ def _run_training(given, command, world):
         if memory: print(memory_text(memory), flush=True)
         if given.typed:
             translator.about["typed"] = given.typed
-            translator.known_words = _words_without_copies(given)
+            originals = train[:train.originals] # typed copies have words with slips
+            translator.known_words = WordSet.of(source for source, _ in originals)
         translator.about |= dict(corpus=given.data, command=command,
                                  hardware=_machine(translator, world))
         _save_and_score(translator, train, test, given)
-
-def _words_without_copies(given):
-    "Words of the training sources; those of typed copies have slips."
-    train = load_splits(given.data, given.pair, filtered=given.filter, skip_bad=given.skip_bad,
-                        unescape=given.unescape)["train"]
-    return WordSet.of(source for source, _ in train)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."

@@ -505,8 +505,14 @@ def load_splits(
     if typed: splits["train"] = _with_copies(splits["train"], typed, pair)
     return splits
 
+class _TypedPairs(list):
+    "Training pairs and, after them, typed copies of some; `originals` counts the former."
+    originals:int
+
 def _with_copies(train, typed, pair):
     "Append typed copies to the training pairs."
     if isinstance(train, HubPairs):
         raise ValueError(f"typed={typed} needs training pairs in memory: they are on disk.")
-    return [*train, *typed_pairs(train, typed, pair=pair)]
+    pairs = _TypedPairs([*train, *typed_pairs(train, typed, pair=pair)])
+    pairs.originals = len(train)
+    return pairs
