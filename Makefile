@@ -125,10 +125,10 @@ notebooks: .venv/installed-test ## run every notebook with a fresh kernel; nothi
 	$(BIN)/nbdev_clean
 	git diff --stat --exit-code -- nbs
 
-exercises: .venv/installed-dev ## nbs/80_exercises.ipynb from nbs/81_solutions.ipynb
+exercises: .venv/installed-dev ## nbs/85_exercises.ipynb from nbs/86_solutions.ipynb
 	$(BIN)/python -W ignore -c "from annotated_transformer.lab.tutor import write_exercises; write_exercises()"
-	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace 80_exercises.ipynb
-	$(BIN)/nbdev_clean --fname nbs/80_exercises.ipynb
+	cd nbs && ../$(BIN)/jupyter nbconvert --log-level WARN --to notebook --execute --inplace 85_exercises.ipynb
+	$(BIN)/nbdev_clean --fname nbs/85_exercises.ipynb
 
 readme: .venv/installed-dev ## README.md from nbs/index.ipynb
 	$(BIN)/python -W ignore .ci/readme.py

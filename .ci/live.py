@@ -213,7 +213,7 @@ def check_tokenizer(page, tokenizer):
     return wrong[:5]
 
 def check_texts(page):
-    "The table of texts, which the tests of page 57 compute in Python"
+    "The table of texts, which the tests of page 62 compute in Python"
     rows = json.loads((LIVE.parent/'.ci'/'texts.json').read_text(encoding='utf-8'))
     found = page.evaluate('json => JSON.stringify(JSON.parse(json).map(columns))', json.dumps(rows)) # with lone surrogates
     wrong = [f'texts: {row["text"]!r}: {key}' for row, one in zip(rows, json.loads(found)) for key in row if row[key] != one[key]]

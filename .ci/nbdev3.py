@@ -11,7 +11,7 @@ from pathlib import Path
 
 from check import BIN, PACKAGE, ROOT, copied
 
-PAGES = ('01_transformer', '02_config', '03_checks', '10_attention', '15_fast', '24_bpe', '32_batching', '35_optimizers', '45_decoding', '60_shapes')
+PAGES = ('01_transformer', '02_config', '03_checks', '10_attention', '15_fast', '24_bpe', '32_batching', '35_optimizers', '45_decoding', '65_shapes')
 
 def settings():
     "Where settings.ini and pyproject.toml differ."

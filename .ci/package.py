@@ -1,5 +1,5 @@
 """`make package`: wheel and sdist as a user gets them. They are built from a copy of the clone, the wheel from the sdist; the wheel alone is installed in a
-bare environment outside the repository and used: at-translate, at-evaluate, page 01 up to its tests, page 80. The Colab cell runs in an environment that
+bare environment outside the repository and used: at-translate, at-evaluate, page 01 up to its tests, page 85. The Colab cell runs in an environment that
 holds another torch, which it must not replace. A clone with core.autocrlf=true, as on Windows, has the bytes of the repository.
 
 torch is large: where the environment that runs this has the pinned version, its files are linked, not installed again. The other torch of the Colab
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = 'annotated_transformer'
-PAGES = ('01_transformer', '80_exercises')
+PAGES = ('01_transformer', '85_exercises')
 SCRIPTS = 'Scripts' if os.name == 'nt' else 'bin'
 ENV = {key: value for key, value in os.environ.items() if key not in ('PYTHONPATH', 'PYTHONHOME', 'VIRTUAL_ENV')} | dict(PIP_DISABLE_PIP_VERSION_CHECK='1', PYTHONUTF8='1')
 
