@@ -49,8 +49,8 @@ from annotated_transformer.train.checkpoints import (
 )
 
 from ..build import build, position_scheme
-from ..checks import check_choice, check_complete, short_repr
-from ..config import TransformerConfig, to_strict_json
+from ..checks import check_choice, short_repr
+from ..config import TransformerConfig, complete_settings, to_strict_json
 from ..data.bpe import load_tokenizer
 from ..data.everyday import EVERYDAY_CREDIT
 from ..data.shards import PairSet
@@ -284,7 +284,7 @@ def read_config(folder):
             raise ValueError(f"{path} has about.{name}={value}, not a {kind.__name__}.")
     _check_scores(path, about)
     try:
-        config = TransformerConfig(**check_complete(entries["model"], TransformerConfig))
+        config = TransformerConfig(**complete_settings(entries["model"], TransformerConfig))
         position_scheme(config.positions) # raises for an unknown name
     except (TypeError, ValueError) as e:
         raise type(e)(f"{str(e).removesuffix('.')} (in {path}).") from None
