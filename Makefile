@@ -109,6 +109,7 @@ preview: site ## the site on http://localhost:8000
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _site 8000
 
 test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
+	$(BIN)/python docs/test_menu.py
 	$(BIN)/python docs/test_bridge.py
 	$(BIN)/python .ci/site.py _site
 	$(BIN)/python .ci/live.py 500 _site

@@ -11,6 +11,12 @@ from traitlets.config import Config
 sys.path.insert(0, 'docs')
 from stage import stage  # noqa: E402
 
+def example(widget, site):
+    "The sentence that the translator of the site shows, and where to try it: the translator itself needs the site."
+    shown = re.search(r'<p>(.*?)</p>', widget, re.S)
+    words = re.sub(r'</?i>', '*', re.sub(r'</?b>', '**', shown[1])).replace('\n', ' ') if shown else ''
+    return f'{words} ([Try it in your browser]({site}).)\n'
+
 def readme():
     "Text of README.md, and its pictures by path"
     cfg = get_config()
@@ -19,7 +25,8 @@ def readme():
     text, extra = MarkdownExporter(config=pictures).from_filename(str(staged))
     text = re.sub(r'```(?:python)?\n#\| (?:echo: false|code-fold: true)\n.*?```\n', '', text, flags=re.S)
     text = re.sub(r'^```\n(?=\S)(.*?)^```$', r'```python\n\1```', text, flags=re.S | re.M)
-    text = re.sub(r'<link rel="stylesheet" href="live/.*?</script>\s*\*.*?\*\n', '', text, flags=re.S) # it needs the site
+    site = cfg.doc_host + cfg.doc_baseurl
+    text = re.sub(r'<link rel="stylesheet" href="live/(.*?)</script>\s*\*.*?\*\n', lambda m: example(m[1], site), text, flags=re.S)
     front = re.search(r'\A\s*---\n(.*?)\n---\n', text, flags=re.S)
     head = yaml.safe_load(front[1])
     text = f"# {head['title']}\n\n{head['description']}\n" + text[front.end():]

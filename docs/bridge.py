@@ -11,11 +11,12 @@ import nbformat
 import yaml
 from nbdev.config import get_config
 
+from menu import minutes, page, pages, parts, place
+
 CFG, VEGA, SVG, MD = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml', 'text/markdown'
 OURS = re.escape(CFG.doc_host + CFG.doc_baseurl) + '/'
 COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{CFG.branch}/nbs/'
 
-def page(notebook): return re.sub(r'^\d+_', '', Path(notebook).stem) # the address that nbdev gives a notebook
 def slug(heading): return re.sub(r'\s+', '-', re.sub(r'[^\w\s.-]', '', heading).strip().lower()).lstrip('0123456789-._') # as Quarto's
 
 def anchor(name): return 'api-' + re.sub(r'[^\w.-]', '', name) # in its case: a class and a function may differ in nothing else
@@ -107,20 +108,30 @@ def cells(nb): # each cell as Sphinx is to see it
         c.metadata = {'tags': ['remove-input'] * (o.get('echo') == 'false') + ['fold-input'] * (o.get('code-fold') == 'true' and not in_tests)}
         yield c
 
+def reading_time(shown): # minutes for what is open on the page: folded code, answers and tests are not
+    texts, sources = [], []
+    for c in shown:
+        if c.cell_type == 'markdown' and re.search('^## Tests *$', c.source, re.M): break
+        if c.cell_type == 'markdown': texts.append(c.source)
+        elif not {'remove-input', 'fold-input'} & set(c.metadata['tags']): sources.append(c.source)
+        texts += [''.join(out.data[MD]) for out in c.get('outputs', []) if MD in out.get('data', {})]
+    return minutes(texts, sources)
+
 def main(source, target):
     source, target = Path(source), Path(target)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns('*.ipynb', '*.yml', '*.css', '_docs', '.*'))
-    side = yaml.safe_load((source/'_quarto.yml').read_text())['website']['sidebar']['contents']
-    chapters = [dict(section='', contents=[c for c in side if isinstance(c, str) and page(c) != 'index']), *(c for c in side if isinstance(c, dict))]
-    trees = ['```{{toctree}}\n:hidden:\n{}\n{}\n```'.format(f':caption: {c["section"]}\n' * bool(c['section']), '\n'.join(map(page, c['contents']))) for c in chapters if c['contents']]
+    menu = parts(source/'_quarto.yml')
+    trees = ['```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```'.format(part.title, '\n'.join(pages(part))) for part in menu]
     paths = list(source.glob('*.ipynb'))
     if len({page(path) for path in paths}) < len(paths): raise ValueError('two notebooks have one name without their numbers')
     for path in paths:
         nb = nbformat.read(path, 4)
         front = yaml.safe_load(nb.cells[0].source.strip().strip('-'))
         head = f'# {front["title"]}\n\n*{front["description"]}* [Run on Colab]({COLAB}{path.name})'
-        nb.cells = [nbformat.v4.new_markdown_cell(text) for text in [head] + trees * (page(path) == 'index')] + list(cells(nb))
+        shown = list(cells(nb))
+        top = [head, place(menu, page(path), reading_time(shown))] + trees * (page(path) == 'index')
+        nb.cells = [nbformat.v4.new_markdown_cell(text) for text in top if text] + shown
         nbformat.write(nb, target/f'{page(path)}.ipynb')
 
 if __name__ == '__main__': main(*sys.argv[1:])

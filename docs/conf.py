@@ -1,12 +1,15 @@
 "Sphinx settings; title and navigation come from `_quarto.yml`, the rest from `settings.ini`."
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import yaml
 from nbdev.config import get_config
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
+from menu import neighbors, pages, parts  # noqa: E402
+
 cfg = get_config(cfg_name='settings.ini', path=HERE.parent)
 website = yaml.safe_load((HERE.parent/'_quarto.yml').read_text(encoding='utf-8'))['website']
 
@@ -24,6 +27,8 @@ myst_heading_slug_func = 'bridge.slug'
 html_theme = 'sphinx_book_theme'
 html_theme_options = dict(repository_url=cfg.git_url, repository_branch=cfg.branch, use_repository_button=True, use_issues_button=True,
                           home_page_in_toc=True, use_download_button=False, show_toc_level=2, navbar_persistent=[])
+html_sidebars = {'**': ['navbar-logo.html', 'icon-links.html', 'search-button-field.html', 'menu.html']}
+templates_path = ['templates']
 html_context = dict(default_mode='auto')
 html_static_path = ['static', '../_vendor']
 html_favicon = 'static/favicon.svg'
@@ -33,3 +38,17 @@ mathjax_path = 'math.js' # Sphinx adds it to pages with formulas; it renders the
 myst_update_mathjax = False
 html_search_scorer = str(HERE/'scorer.js')
 html_copy_source = html_show_sourcelink = html_use_index = False
+
+MENU = parts(HERE.parent/'_quarto.yml')
+
+def show_menu(app, name, template, context, doctree): # the reader's part open, and its pages before and after
+    titles = {page: app.env.titles[page].astext() for part in MENU for page in pages(part)}
+    context['menu'] = [
+        SimpleNamespace(title=part.title, open=name in pages(part) or (part is MENU[0] and name not in titles),
+                        groups=[SimpleNamespace(title=group.title, pages=[(page, titles[page]) for page in group.pages]) for group in part.groups])
+        for part in MENU]
+    if name not in titles and name != 'index': return
+    for key, page in zip(('prev', 'next'), neighbors(MENU, name)):
+        context[key] = page and dict(link=app.builder.get_relative_uri(name, page), title=titles[page])
+
+def setup(app): app.connect('html-page-context', show_menu)

@@ -18,7 +18,7 @@ def staged(folder):
     "A staged notebook with each construct, its side bar, and a picture"
     (folder/'images').mkdir()
     (folder/'images'/'a.svg').write_text('<svg/>')
-    (folder/'_quarto.yml').write_text('website: {sidebar: {contents: [index.ipynb, {section: Part, contents: [10_first.ipynb]}]}}')
+    (folder/'_quarto.yml').write_text('website: {sidebar: {contents: [index.ipynb, {section: Part, contents: [10_first.ipynb]}, {text: ---}, {section: Last, contents: [{section: Group, contents: [12_last.ipynb]}]}]}}')
     chart = {VEGA: {'data': '</script>'}, 'image/png': 'QUJD'}
     cells = [
         new_raw_cell('---\ndescription: What it is.\noutput-file: first.html\ntitle: First\n\n---\n'),
@@ -40,8 +40,9 @@ with tempfile.TemporaryDirectory() as tmp:
     index = nbformat.read(target/'index.ipynb', 4).cells
     assert (target/'images'/'a.svg').exists() and not (target/'_quarto.yml').exists()
 
-head, text, known, source, unknown, both, two, chart, drawing = cells
+head, where, text, known, source, unknown, both, two, chart, drawing = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
+assert where.source == '{.place}\nPart: 1 of 1 · 1 minute'
 assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`, [`g`](other.ipynb)<details open>\n\n## `C`\n\n<a href="other.html#api-C"><code>C</code></a>', 'headings are no links'
 assert known.source.strip() == '<span id="api-known"></span>\n\n{.source}\n[source](https://there/x.py#L1)', 'the page has the heading, and the source follows'
 assert source.source == 'def known(x): ...'
@@ -51,7 +52,7 @@ assert [*bridge.members('class C:\n    def m(self): ...\n    def _p(self): ...\n
 assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
-assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```']
+assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```', '```{toctree}\n:hidden:\n:caption: Last\n\nlast\n```']
 named = '<thead>\n<tr style="text-align: right;">\n<th></th>\n<th>a</th>\n</tr>\n<tr>\n<th>n</th>\n<th></th>\n</tr>\n</thead>'
 assert bridge.table(named) == '<thead>\n<tr style="text-align: right;">\n<th>n</th>\n<th>a</th>\n</tr>\n</thead>', 'one row of heads'
 assert bridge.table('<style scoped>\nth {}\n</style>\n<table id="T">') == '<table class="dataframe" id="T">', 'the style of the site'

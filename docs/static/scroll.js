@@ -15,3 +15,15 @@ document.addEventListener("toggle", soon, true);
 addEventListener("resize", soon);
 addEventListener("load", soon);
 soon();
+// The menu shows the current page, beside the text and in the dialog of a phone.
+function showCurrent() {
+  const link = document.querySelector(".menu [aria-current]");
+  for (let box = link?.parentElement; box; box = box.parentElement) {
+    if (box.scrollHeight <= box.clientHeight + 4 || !/auto|scroll/.test(getComputedStyle(box).overflowY)) continue;
+    if (box === document.documentElement || box === document.body) return;
+    box.scrollTop += link.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 2;
+    return;
+  }
+}
+addEventListener("load", showCurrent);
+document.addEventListener("click", event => { if (event.target.closest?.(".primary-toggle")) requestAnimationFrame(showCurrent); });
