@@ -33,7 +33,7 @@ html_context = dict(default_mode='auto')
 html_static_path = ['static', '../_vendor']
 html_favicon = 'static/favicon.svg'
 html_css_files = ['site.css']
-html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'fold.js', 'scroll.js')] # charts.js loads vega.js when a chart comes near
+html_js_files = [(name, dict(defer='defer')) for name in ('charts.js', 'exercises.js', 'fold.js', 'scroll.js')] # charts.js loads vega.js when a chart comes near
 mathjax_path = 'math.js' # Sphinx adds it to pages with formulas; it renders them with KaTeX
 myst_update_mathjax = False
 html_search_scorer = str(HERE/'scorer.js')
