@@ -56,7 +56,9 @@ def collate(
     "Add the specials and pad: a batch of sentence pairs."
     src = pad_rows([[*s, eos] for s, _ in pairs], pad)
     tgt = pad_rows([[bos, *t, eos] for _, t in pairs], pad)
-    return Batch(src, tgt, pad)
+    batch = Batch(src, tgt, pad)
+    if bos == pad: batch.tgt_mask[:, :, :1] = True # the start symbol is no padding
+    return batch
 
 # %% ../../nbs/32_batching.ipynb #8d9bf96b
 def padding_share(
@@ -124,6 +126,8 @@ class TokenBatches:
         seed:int|None=None,       # Seed of the order; None: sorted by length, for evaluation
         pad:int=2,                # Id of `<blank>`
         recut:Callable|None=None, # Function epoch -> pairs, for random tokenization; None: `pairs`
+        bos:int=0,                # Id of `<s>`
+        eos:int=1,                # Id of `</s>`
     ):
         if seed is not None: check_number("seed", seed, whole=True)
         if not isinstance(pairs, Sequence):
@@ -132,11 +136,13 @@ class TokenBatches:
         self.max_tokens = max_tokens
         self.seed = seed
         self.pad = pad
+        self.bos = bos
+        self.eos = eos
         self.recut = recut
         self.lengths = _lengths(pairs)
         self.ntokens = sum(t for _, t in self.lengths)
         check_lengths(self.lengths, max_tokens)
-        if pairs: collate(pairs[:1], pad=pad)  # raises unless these are rows of ids
+        if pairs: collate(pairs[:1], bos, eos, pad)  # raises unless these are rows of ids
 
     def __repr__(self):
         size = f"{len(self.pairs)} pairs, {self.ntokens} target tokens"
@@ -165,8 +171,8 @@ class TokenBatches:
         plan = self.plan(epoch)
         for n in range(start, len(plan), size):
             own = n + rank
-            if own >= len(plan): yield dummy_batch(self.pad)
-            else: yield collate(plan[own], pad=self.pad)
+            if own >= len(plan): yield dummy_batch(self.pad, self.bos, self.eos)
+            else: yield collate(plan[own], self.bos, self.eos, self.pad)
 
     def plan(self,
         epoch:int=0,      # Number of the epoch, from 0
@@ -178,9 +184,9 @@ class TokenBatches:
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]
 
 # %% ../../nbs/32_batching.ipynb #30a00002
-def dummy_batch(pad:int=2)->Batch: # One row without labels; `ntokens` is 0
+def dummy_batch(pad:int=2, bos:int=0, eos:int=1)->Batch: # One row without labels; `ntokens` is 0
     "Return a batch whose gradients exist and are all 0."
-    batch = collate([([], [])], pad=pad)
+    batch = collate([([], [])], bos, eos, pad)
     batch.tgt_y = torch.full_like(batch.tgt_y, pad)
     batch.ntokens = 0
     return batch

@@ -371,6 +371,8 @@ class ShardedBatches(TokenBatches):
         max_tokens:int=4000,   # Budget per batch and side, padding included
         seed:int|None=None,    # Seed of the order; None: as stored, each shard sorted by length
         pad:int=2,             # Id of `<blank>`
+        bos:int=0,             # Id of `<s>`
+        eos:int=1,             # Id of `</s>`
     ):
         if not hasattr(pairs, "counts"):
             raise TypeError(f"pairs is a {type(pairs).__name__}, not the result of store_pairs.")
@@ -380,6 +382,8 @@ class ShardedBatches(TokenBatches):
         self.max_tokens = max_tokens
         self.seed = seed
         self.pad = pad
+        self.bos = bos
+        self.eos = eos
         self.recut = None
         self.ntokens = pairs.ntokens
         self.digest = pairs.digest

@@ -33,7 +33,7 @@ from annotated_transformer.inference.models import (
 )
 
 from ..data.batching import pad_rows
-from ..data.words import BOS, EOS, ngrams
+from ..data.words import ngrams, special_ids
 from ..engine.program import IncrementalDecoder, fast_mode
 
 # %% ../../nbs/46_beam.ipynb #9047bbb2
@@ -367,7 +367,9 @@ def search_options(options, mbr):
 class BeamSearch:
     "Beam search with a model or an ensemble; hypotheses with the same text count once."
     def __init__(self, models, options, tokenizer, n_best=None, mbr=False):
+        special = special_ids(tokenizer)
         self.models = models
+        self.symbols = special.bos, special.eos
         self.options = options
         self.tokenizer = tokenizer # of the target
         self.outputs = n_best or 1 # per sentence
@@ -375,7 +377,7 @@ class BeamSearch:
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
-        beams = beam_search(self.models, src, mask, limits, BOS, EOS, self.options)
+        beams = beam_search(self.models, src, mask, limits, *self.symbols, self.options)
         if self.options.n_best > 1: beams = merge_texts(beams, self.tokenizer)
         if self.mbr: beams = [mbr_rerank(hypotheses) for hypotheses in beams]
         return [[(h.ids, h.score) for h in hypotheses[:self.outputs]] for hypotheses in beams]

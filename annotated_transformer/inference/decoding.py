@@ -24,7 +24,7 @@ from annotated_transformer.inference.models import (
 )
 
 from ..checks import check_ids, check_number, check_options, short_repr
-from ..data.words import BOS, EOS, PAD
+from ..data.words import SpecialIds
 from ..engine.cache import combine_logits, output_logits
 from ..engine.program import IncrementalDecoder, fast_mode
 from ..transformer import target_mask
@@ -188,11 +188,13 @@ def score_targets(
                          "give one target per source, each with its start symbol.")
     prefix = tgt[:, :-1]
     labels = tgt[:, 1:]
+    visible = target_mask(prefix, pad)
+    visible[:, :, :1] = True # a start symbol may have the id of padding
     real = labels != pad
     logp = torch.zeros(labels.shape, device=labels.device)
     best = torch.zeros_like(real)
     with decoding_models(model) as models:
-        hidden = [m(src, prefix, mask, target_mask(prefix, pad))[real] for m in models]
+        hidden = [m(src, prefix, mask, visible)[real] for m in models]
         chunks = zip(labels[real].split(1024), *(h.split(1024) for h in hidden)) # logits are wide
         scored = [_score_labels(models, states, y) for y, *states in chunks]
     if scored:
@@ -213,26 +215,27 @@ def _score_labels(models, hidden, labels):
 # %% ../../nbs/45_decoding.ipynb #411e2faa
 class GreedySearch:
     "Greedy search with a model or an ensemble."
-    def __init__(self, models):
+    def __init__(self, models, special=SpecialIds()):
         self.models = models
+        self.symbols = special.bos, special.eos, special.pad
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
         longest = max(limits.tolist(), default=1)
-        rows = greedy_search(self.models, src, mask, longest, BOS, EOS, PAD)
+        rows = greedy_search(self.models, src, mask, longest, *self.symbols)
         return [[(row, None)] for row in rows.tolist()]
 
 class Sampling:
     "Sampling with a model or an ensemble; sentence n has the seed `seed + n`."
-    def __init__(self, models, options, seed):
+    def __init__(self, models, options, seed, special=SpecialIds()):
         self.models = models
         self.options = options
         self.seed = seed
+        self.symbols = special.bos, special.eos, special.pad
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
         longest = max(limits.tolist(), default=1)
         seeds = [self.seed + n for n in numbers]
-        symbols = (BOS, EOS, PAD)
-        rows = sample_decode(self.models, src, mask, longest, symbols, self.options, seeds)
+        rows = sample_decode(self.models, src, mask, longest, self.symbols, self.options, seeds)
         return [[(row, None)] for row in rows.tolist()]

@@ -37,7 +37,6 @@ from annotated_transformer.inference.translator import (
 from ..checks import check_choice
 from ..data.normalize import clean_text
 from ..data.pairs import languages
-from ..data.words import UNK
 from ..train.recipes import check_pairs
 from .models import max_positions
 
@@ -143,10 +142,11 @@ def teacher_forced(
     scored, left_out = _short_pairs(translator, models, pairs)
     if not scored: return {}
     ids = encode_scored(translator, scored, models)
-    logp, largest = map(torch.cat, zip(*score_ids(models, ids, translator.device, max_tokens)))
+    scores = score_ids(models, ids, translator.device, max_tokens, translator.special)
+    logp, largest = map(torch.cat, zip(*scores))
     tokens = len(logp)
     nats = -logp.double().sum()
-    unknown = sum(target.count(UNK) for _, target in ids)
+    unknown = sum(target.count(translator.special.unk) for _, target in ids)
     characters = sum(len(clean_text(reference)) for _, reference in scored)
     bits = nats.item() / math.log(2) / max(1, characters)
     end = "end:yes|smooth:none" + (f"|left_out:{left_out}" if left_out else "")

@@ -13,7 +13,7 @@ from itertools import islice
 
 from ..checks import check_number, short_repr
 from ..data.batching import pad_rows, token_batches
-from ..data.words import EOS, PAD
+from ..data.words import special_ids
 from ..engine.parallel import worker_pool
 from ..transformer import padding_mask
 from .models import max_positions
@@ -113,7 +113,7 @@ class TextStream:
         "Yield the candidates of each text."
         texts_read = self.read(texts)
         waiting = deque() # chunks that are not complete; workers may be some chunks ahead
-        if self.num_workers > 1: self.decode([[EOS]] * 2, [0, 1])
+        if self.num_workers > 1: self.decode([[0]] * 2, [0, 1])
         with worker_pool(self.decode, self.num_workers) as run:
             for results in run(self.jobs(texts_read, waiting)):
                 waiting[0].add(results)
@@ -163,15 +163,17 @@ class BatchDecoder:
         check_number("max_extra_tokens", max_extra_tokens, high=100_000, whole=True)
         self.search = search
         self.tokenizer = tokenizer
+        self.special = special_ids(tokenizer)
         self.device = device
         self.max_extra_tokens = max_extra_tokens
         self.max_len = max_positions(search.models)
 
     def __call__(self, ids, numbers):
         "Candidates of each row of source ids; `numbers` are those of the sentences."
-        src = pad_rows([[*row, EOS] for row in ids], PAD, self.device)
+        pad = self.special.pad
+        src = pad_rows([[*row, self.special.eos] for row in ids], pad, self.device)
         lengths = [min(1 + len(row) + self.max_extra_tokens, self.max_len) for row in ids]
-        outputs = self.search(src, padding_mask(src, PAD), src.new_tensor(lengths), numbers)
+        outputs = self.search(src, padding_mask(src, pad), src.new_tensor(lengths), numbers)
         rows = [row[:length] for hypotheses, length in zip(outputs, lengths)
                 for row, _ in hypotheses]
         texts = iter(self.tokenizer.decode_batch(rows))

@@ -45,7 +45,7 @@ from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, languages
 from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
-from ..data.words import BOS, EOS, PAD, WordSet, vocabulary_digest
+from ..data.words import SpecialIds, WordSet, special_ids, vocabulary_digest
 from ..engine.cache import position_limit
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
@@ -91,6 +91,7 @@ class TextModel:
         _check_tokenizer("src_tokenizer", src_tokenizer)
         _check_tokenizer("tgt_tokenizer", tgt_tokenizer)
         check_vocabularies(model, len(src_tokenizer), len(tgt_tokenizer))
+        self.special = special_ids(src_tokenizer, tgt_tokenizer)
         self.device = best_device(device)
         self.engine = engine
         own = remove_wrappers(shared_copy(model.to(self.device)))
@@ -263,7 +264,7 @@ class Translator(TextModel):
         check_choice("split_sentences", split_sentences, (True, False))
         if options.beam_size > 1 or n_best or options.constrained:
             search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr)
-        else: search = GreedySearch(models)
+        else: search = GreedySearch(models, self.special)
         decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
         paragraphs = self.about.get("training", {}).get("paragraphs", False)
         split = split_sentences and n_best is None and not paragraphs
@@ -283,7 +284,7 @@ class Translator(TextModel):
         check_number("seed", seed, high=2**62, whole=True)
         _check_method(options, SearchOptions, "translate")
         sampling = SamplingOptions(**check_known(options, SamplingOptions))
-        search = Sampling(ensemble_models(self, ensemble), sampling, seed)
+        search = Sampling(ensemble_models(self, ensemble), sampling, seed, self.special)
         decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
         return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble)
 
@@ -296,7 +297,8 @@ class Translator(TextModel):
         pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
         models = ensemble_models(self, ensemble)
         ids = encode_scored(self, pairs, models)
-        return [logp.sum().item() for logp, _ in score_ids(models, ids, self.device, max_tokens)]
+        scored = score_ids(models, ids, self.device, max_tokens, self.special)
+        return [logp.sum().item() for logp, _ in scored]
 
     def evaluate(self,
         pairs:Iterable[tuple[str, str]], # Sources with their references
@@ -412,15 +414,17 @@ def score_ids(
     ids,            # Source and target ids of each pair
     device,         # Device of the models
     max_tokens:int, # Tokens per batch and side, padding included
+    special:SpecialIds=SpecialIds(), # Ids of start, end and padding
 )->list[tuple]:     # Log-probabilities of the target tokens, and whether they are the largest
     "Score the tokens of each pair by teacher forcing, in batches."
     check_number("max_tokens", max_tokens, 1, whole=True)
     sizes = [(len(source) + 1, len(target) + 2) for source, target in ids]
+    eos, pad = special.eos, special.pad
     out = [None] * len(ids)
     for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))):
-        src = pad_rows([[*ids[i][0], EOS] for i in rows], PAD, device)
-        tgt = pad_rows([[BOS, *ids[i][1], EOS] for i in rows], PAD, device)
-        logp, best = score_targets(models, src, padding_mask(src, PAD), tgt, PAD)
+        src = pad_rows([[*ids[i][0], eos] for i in rows], pad, device)
+        tgt = pad_rows([[special.bos, *ids[i][1], eos] for i in rows], pad, device)
+        logp, best = score_targets(models, src, padding_mask(src, pad), tgt, pad)
         for i, row_logp, row_best in zip(rows, logp.cpu(), best.cpu()):
             length = sizes[i][1] - 1
             out[i] = row_logp[:length], row_best[:length]

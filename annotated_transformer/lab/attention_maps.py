@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from .. import transformer as core
 from ..charts import Figure, heatmap, heatmaps
 from ..checks import check_ids, check_number, short_repr
-from ..data.words import BOS, EOS
 from ..inference.decoding import evaluating
 from ..inference.translator import Translator
 
@@ -206,8 +205,9 @@ def translation_maps(
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     if translation is None: translation = translator.translate(text)
-    src = [*translator.src_tokenizer.encode(text), EOS]
-    tgt = [BOS, *translator.tgt_tokenizer.encode(translation), EOS]
+    special = translator.special
+    src = [*translator.src_tokenizer.encode(text), special.eos]
+    tgt = [special.bos, *translator.tgt_tokenizer.encode(translation), special.eos]
     labels = translator.src_tokenizer.pieces(src), translator.tgt_tokenizer.pieces(tgt)
     ids = (torch.tensor([side], device=translator.device) for side in (src, tgt))
     return attention_of(translator.model, *ids, *labels)

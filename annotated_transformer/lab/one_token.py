@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ..charts import OKABE_ITO, Figure, csv_data
 from ..checks import check_choice, check_number
-from ..data.words import BOS, EOS, PAD
 from ..inference.decoding import evaluating, greedy_search
 from ..inference.translator import Translator
 from ..transformer import padding_mask, subsequent_mask
@@ -77,11 +76,12 @@ def _record_translation(translator, text):
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"text={text!r} is not a sentence.")
     model = translator.model
-    src = torch.tensor([[*translator.src_tokenizer.encode(text), EOS]], device=translator.device)
-    tgt = greedy_search(model, src, None, src.size(1) + 50, BOS, EOS, PAD)
+    bos, eos, pad = translator.special.bos, translator.special.eos, translator.special.pad
+    src = torch.tensor([[*translator.src_tokenizer.encode(text), eos]], device=translator.device)
+    tgt = greedy_search(model, src, None, src.size(1) + 50, bos, eos, pad)
     T = tgt.size(1) - 1
     with evaluating(model), record_modules(model) as records:
-        hidden = model(src, tgt[:, :-1], padding_mask(src, PAD), subsequent_mask(T, tgt.device))
+        hidden = model(src, tgt[:, :-1], padding_mask(src, pad), subsequent_mask(T, tgt.device))
         model.generator(hidden)
     return src, tgt, records
 

@@ -37,7 +37,7 @@ from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
 from ..data.pairs import languages
-from ..data.words import WordTokenizer
+from ..data.words import WordTokenizer, special_ids
 from ..files import file_lock
 from ..signals import counted, phase
 from .run import RunOptions
@@ -128,7 +128,9 @@ def training_batches(
     encode = None
     if training.bpe_dropout and seed is not None:
         encode = _bpe_dropout_pairs(pairs, tokenizers, training, max_len)
-    return TokenBatches(ids, training.max_tokens, seed, recut=encode)
+    special = special_ids(*tokenizers)
+    return TokenBatches(ids, training.max_tokens, seed, special.pad, encode,
+                        special.bos, special.eos)
 
 # %% ../../nbs/41_recipes.ipynb #a167abc5
 def _check_cache(pairs, cache_dir, training):
