@@ -83,6 +83,15 @@ PRESETS = dict(
     small=TransformerConfig(N=3, d_model=256, d_ff=1024, h=8, dropout=0.3),
     tiny =TransformerConfig(N=4, d_model=128, d_ff=256, h=4, dropout=0.3))
 
+def _modern(config):
+    "A size with rotary positions, RMSNorm, SwiGLU and QK-norm, without biases."
+    inner = round(config.d_ff / 12) * 8 # 2/3 of it: as many parameters
+    return replace(config, d_ff=inner, positions="rotary", norm="rms", ffn="swiglu", qk_norm=True,
+                   bias=False)
+
+PRESETS |= {f"modern-{name}": _modern(config) for name, config in PRESETS.items()}
+PRESETS["modern"] = PRESETS["modern-base"]
+
 def preset(
     name:str="base",  # One of `PRESETS`
     **changes,        # Fields to change

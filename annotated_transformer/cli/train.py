@@ -162,7 +162,7 @@ def train(
     data:Annotated[str, "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
                         "folder)"]="pocket",
     pair:Annotated[str, "Languages, source first"]="de-en",
-    preset:Annotated[str, "Model size: base, big, small or tiny, or a named recipe such as quick "
+    preset:Annotated[str, "Model size: base, big, small or tiny, modern-small, or a named recipe "
                           "(default: that of the corpus)"]=None,
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
                        "<out>-training"]="runs/model",

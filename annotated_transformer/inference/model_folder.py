@@ -107,6 +107,17 @@ def _cell(value):
     text = " ".join(str(value).split())[:300]
     return text.replace("|", "\\|").replace("<", "&lt;")
 
+def _start_facts(about):
+    "The weights that a training began with, what was mixed in and what stayed fixed."
+    if not about.get("start"): return None
+    facts = [f"weights {str(about['start'])[:16]}"]
+    parent = about.get("parent")
+    for name in ("corpus", "pairs", "data"):
+        if isinstance(parent, dict) and name in parent: facts.append(f"{name} {parent[name]}")
+    if about.get("mix"): facts.append(f"{about['mix']} of the pairs from its own data")
+    if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
+    return ", ".join(facts)
+
 def _card_facts(translator):
     "Facts about model, vocabulary, data, training and test, by name."
     about = translator.about
@@ -125,6 +136,7 @@ def _card_facts(translator):
         data=", ".join(str(about[name]) for name in ("corpus", "pairs", "data") if name in about),
         typed=about.get("typed"),
         credit=EVERYDAY_CREDIT if about.get("corpus") == "everyday" else None,
+        start=_start_facts(about),
         training=", ".join(f"{name} {value}" for name, value in training if value is not None),
         command=about.get("command"), hardware=about.get("hardware"), test=test)
 

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['check_encoder', 'check_vocabularies', 'max_positions', 'check_source', 'check_end', 'check_finite', 'check_logits',
-           'decoding_models', 'SkipInitialization', 'empty_model', 'check_described', 'replay_recorded', 'top_n']
+           'decoding_models', 'SkipInitialization', 'empty_model', 'check_described', 'replay_recorded', 'top_n',
+           'fixed_parameters']
 
 # %% ../../nbs/42_models.ipynb #32100416
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,13 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from annotated_transformer.checks import (
+    check_ids,
+    check_mask,
+    check_number,
+    check_tensors,
+    short_repr,
+)
 from annotated_transformer.train.checkpoints import (
     remove_wrappers,
     unique_tensors,
@@ -30,7 +38,6 @@ from annotated_transformer.transformer import (
 )
 
 from ..build import build
-from ..checks import check_ids, check_mask, check_number, check_tensors
 from ..config import TransformerConfig
 from ..engine.cache import gives_logits, output_logits, parts, position_limit
 from ..engine.fast import plain, shared_copy
@@ -279,3 +286,26 @@ def top_n(
     columns = torch.cat([columns, last], 1) # columns after the last block
     top, which = x.gather(1, columns).topk(n)
     return top, columns.gather(1, which)
+
+# %% ../../nbs/42_models.ipynb #f214453c
+@contextmanager
+def fixed_parameters(
+    model:nn.Module,     # Any model
+    names:Sequence[str], # Names of modules or parameters, such as "encoder" or "decoder.layers.0"
+)->Iterator[None]:
+    "Let training change no parameter of these modules inside the block."
+    if isinstance(names, str): names = [names]
+    named = dict(model.named_parameters(remove_duplicate=False)) # tied ones have several names
+    chosen = []
+    for name in names:
+        inside = [p for key, p in named.items() if f"{key}.".startswith(f"{name}.")]
+        if not inside or not isinstance(name, str):
+            raise ValueError(f"fixed={short_repr(name)} names no part of the model: give names "
+                             "such as 'encoder', 'src_embed' or 'decoder.layers.0'.")
+        chosen += inside
+    before = [(p, p.requires_grad) for p in named.values()]
+    try:
+        for p in chosen: p.requires_grad_(False)
+        yield
+    finally:
+        for p, state in before: p.requires_grad_(state)

@@ -8,6 +8,7 @@ __all__ = ['TextModel', 'ensemble_models', 'language_pair', 'Translator', 'check
 
 # %% ../../nbs/54_translator.ipynb #15de1261
 import copy
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,8 +31,22 @@ from annotated_transformer.inference.decoding import (
     SamplingOptions,
     score_targets,
 )
+from annotated_transformer.inference.models import (
+    check_encoder,
+    check_vocabularies,
+    fixed_parameters,
+    max_positions,
+)
+from annotated_transformer.train.checkpoints import (
+    copy_weights,
+    remove_wrappers,
+    unique_tensors,
+    unwrap,
+    weights_digest,
+)
 from annotated_transformer.train.recipes import (
     check_pairs,
+    mix_pairs,
     stored_batches,
     train_tokenizers,
     training_batches,
@@ -51,7 +66,6 @@ from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers
 from ..signals import phase, report_phases
-from ..train.checkpoints import remove_wrappers, unwrap
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import training_speed
@@ -61,7 +75,6 @@ from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
 from .evaluation import Scores, score as score_outputs
 from .model_folder import SavedModel, save_model_folder
-from .models import check_encoder, check_vocabularies, max_positions
 from .shortlist import learn_shortlist, with_shortlist
 from .stream import BatchDecoder, TextStream, Translation
 
@@ -125,27 +138,22 @@ class TextModel:
         vocab_size:int=8000,                       # Maximum size of the BPE vocabulary
         pair:str="de-en",                          # Languages, source first
         cache_dir=None,                            # Folder for the encoded pairs; None: memory
+        start=None,                                # Translator to train further, or its folder
+        old:Iterable|None=None,                    # Its training pairs; some are mixed in
+        mix:float=0.3,                             # Share of old pairs among the training pairs
+        fixed:Sequence[str]=(),                    # Parts of `start` that no update changes
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
         check_known(options, RunOptions)
-        config = _check_configs(config, training, tokenizer)
+        if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
+        parent = _Parent(start, old, mix, fixed, pair, cache_dir)
+        config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
         with report_phases(progress):
-            data = _TranslationData(
-                train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress)
-            model = data.new_model(config, training.seed)
-            history = fit_model(model, data.batches, data.valid, training,
-                                fingerprint=data.fingerprint(config), **options)
-            about = data.facts | dict(
-                model=asdict(config), seed=training.seed, pairs=len(data.batches.pairs),
-                left_out=data.left_out, training=asdict(training), history=history)
-            translator = cls(model, *data.tokenizers, config, about, options.get("device"),
-                             options.get("engine", "fast"))
-            translator.training_pairs = data.hashes
-            translator.known_words = data.words
-            data.measure(translator, training, progress)
-        return translator
+            data = _TranslationData(parent.mixed(train, training.seed), valid, training, tokenizer,
+                                    vocab_size, pair, cache_dir, progress, start)
+            return _train(cls, parent, data, config, training, options)
 
     @classmethod
     def from_pretrained(cls,
@@ -450,10 +458,72 @@ def _check_type(name, value, kind):
     if not isinstance(value, kind):
         raise TypeError(f"{name}={short_repr(value)} is not a {kind.__name__}.")
 
+# %% ../../nbs/54_translator.ipynb #21d55b84
+class _Parent:
+    "A translator that is trained further; without one, a training from the beginning."
+    def __init__(self, start, old, mix, fixed, pair, cache_dir):
+        self.start = start
+        self.old = None
+        self.mix = mix
+        self.fixed = fixed
+        self.facts = {}  # those that a resumed run shares
+        self.origin = {} # those of the start
+        if start is None:
+            given = [name for name, value in dict(old=old, fixed=fixed or None).items() if value]
+            if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
+            return
+        _check_type("start", start, TextModel)
+        own = start.about.get("pair", pair)
+        if own != pair: raise ValueError(f"pair={pair!r}, but start translates {own!r}.")
+        if cache_dir is not None: raise ValueError("cache_dir and start exclude each other.")
+        check_number("mix", mix, 0, 0.99)
+        if old is not None: self.old = check_pairs(as_pairs(old, pair, "old"), "old")
+        digest = weights_digest(start.model)
+        mixed = dict(mix=mix, old=pairs_digest(self.old)) if self.old else {}
+        self.facts = dict(start=digest, fixed=list(fixed)) | mixed
+        with fixed_parameters(start.model, fixed): pass # raises for an unknown name
+        kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test")
+                if name in start.about}
+        self.origin = dict(parent=kept)
+
+    def config(self, config):
+        "Configuration of the model: that of the start, perhaps with another dropout."
+        if self.start is None: return config
+        own = asdict(self.start.config)
+        for name, value in ({} if config is None else asdict(config)).items():
+            if value != own[name] and "dropout" not in name:
+                raise ValueError(f"config: {name}={value!r}, but start has {own[name]!r}: "
+                                 "only its dropout can change.")
+        return config or self.start.config
+
+    def mixed(self, train, seed):
+        "The training pairs with some of the old ones."
+        if not self.old: return train
+        new = check_pairs(as_pairs(train, self.start.about.get("pair", "de-en"), "train"), "train")
+        return mix_pairs(new, self.old, self.mix, seed)
+
+    def copy_to(self, model):
+        "Copy the weights of the start into a model, and return it."
+        if self.start is not None: copy_weights(model, unique_tensors(self.start.model))
+        return model
+
+    def add_data(self, translator, data):
+        "Tell a translator its training pairs and words; None: those of the start are not known."
+        translator.training_pairs = data.hashes
+        translator.known_words = data.words
+        if self.start is None: return
+        translator.known_words = None # the words of the start are bits, of another number
+        earlier = self.start.training_pairs
+        if data.hashes is None or earlier is None: translator.training_pairs = None
+        else:
+            hashes = torch.cat([earlier.hashes, data.hashes.hashes])
+            translator.training_pairs = PairSet(hashes.unique())
+
 # %% ../../nbs/54_translator.ipynb #1c77d571
 class _TranslationData:
     "Sentence pairs as batches, with the tokenizers learned from them."
-    def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress):
+    def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress,
+                 start=None):
         self.stored = cache_dir is not None
         train = as_pairs(train, pair, "train", cache_dir)
         if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
@@ -463,7 +533,8 @@ class _TranslationData:
             digest = self.batches.digest
         else:
             train = check_pairs(train, "train")
-            self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
+            if start is None: self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
+            else: self.tokenizers = start.src_tokenizer, start.tgt_tokenizer
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
         with phase("hashing the training pairs"):
@@ -479,6 +550,12 @@ class _TranslationData:
         "Settings that a resumed run must share."
         model = {f"model.{name}": value for name, value in asdict(config).items()}
         return dict(store=self.stored) | self.facts | model
+
+    def about(self, config, training, history):
+        "Facts about a trained model."
+        return self.facts | dict(
+            model=asdict(config), seed=training.seed, pairs=len(self.batches.pairs),
+            left_out=self.left_out, training=asdict(training), history=history)
 
     def new_model(self, config, seed):
         "An untrained model for these vocabularies."
@@ -505,6 +582,21 @@ def _optional(what):
     try: yield
     except (RuntimeError, MemoryError, ValueError, ArithmeticError) as e:
         warnings.warn(f"{what} could not be measured ({short_text(e)}).", stacklevel=4)
+
+# %% ../../nbs/54_translator.ipynb #765f44bc
+def _train(cls, parent, data, config, training, options):
+    "Train a model, and return its translator."
+    data.facts |= parent.facts
+    model = parent.copy_to(data.new_model(config, training.seed))
+    with fixed_parameters(model, parent.fixed):
+        history = fit_model(model, data.batches, data.valid, training,
+                            fingerprint=data.fingerprint(config), **options)
+    about = data.about(config, training, history) | parent.origin
+    translator = cls(model, *data.tokenizers, config, about, options.get("device"),
+                     options.get("engine", "fast"))
+    parent.add_data(translator, data)
+    data.measure(translator, training, options.get("progress", True))
+    return translator
 
 # %% ../../nbs/54_translator.ipynb #47d00002
 def _warn_empty(pairs, tokenizers):

@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
-           'stored_batches', 'read_settings', 'recipe', 'run_options']
+           'mix_pairs', 'stored_batches', 'read_settings', 'recipe', 'run_options']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
+import random
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from itertools import chain
+from itertools import chain, cycle, islice
 from pathlib import Path
 
 from annotated_transformer.config import (
@@ -32,7 +33,7 @@ from annotated_transformer.data.shards import (
     stream_ids,
 )
 
-from ..checks import check_choice, short_repr, short_text
+from ..checks import check_choice, check_number, short_repr, short_text
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.corpora import HubPairs, hub_library, pairs_digest
@@ -131,6 +132,20 @@ def training_batches(
     special = special_ids(*tokenizers)
     return TokenBatches(ids, training.max_tokens, seed, special.pad, encode,
                         special.bos, special.eos)
+
+# %% ../../nbs/41_recipes.ipynb #1e75a625
+def mix_pairs(
+    new:Sequence[tuple[str, str]], # Pairs of the new data
+    old:Sequence[tuple[str, str]], # Pairs of the earlier training
+    share:float=0.3,               # Share of old pairs in the result
+    seed:int=0,                    # Seed of the choice
+)->list[tuple[str, str]]:          # All new pairs, then old ones; repeated where there are too few
+    "Mix pairs of an earlier training into new ones, so that a model forgets less."
+    check_number("mix", share, 0, 0.99)
+    count = round(len(new) * share / (1 - share))
+    order = [*range(len(old))]
+    random.Random(seed).shuffle(order)
+    return [*new, *(old[i] for i in islice(cycle(order), count))]
 
 # %% ../../nbs/41_recipes.ipynb #a167abc5
 def _check_cache(pairs, cache_dir, training):
