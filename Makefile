@@ -100,7 +100,8 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	rm -rf _site
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
-	cp -rL nbs/live _site/ # with the model, which is a link
+	cp -rL nbs/live _site/ # with the pocket model, which is a link
+	$(BIN)/python -W ignore .ci/live_models.py _site/live
 
 types: _vendor/done ## pyright on the core, the engine and the base modules
 	PATH="$$PATH:$(CURDIR)/$(BIN)" docs/node_modules/.bin/pyright -p pyproject.toml --pythonpath $(BIN)/python

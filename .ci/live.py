@@ -1,5 +1,5 @@
-"""The model of nbs/live in Chromium, beside PyTorch, and its page: `python .ci/live.py [int8] [sentences] [_site] [folder for pictures]`.
-With `int8`, only a folder of int8 weights is compared, and a model of preset `small` is timed."""
+"""The models of nbs/live in Chromium, beside PyTorch, and its page: `python .ci/live.py [int8] [sentences] [_site] [folder for pictures]`.
+Each built-in model that the package holds is compared. With `int8`, only folders of int8 weights are, and a model of preset `small` is timed."""
 import ast
 import functools
 import http.server
@@ -22,6 +22,7 @@ from playwright.sync_api import sync_playwright
 from annotated_transformer.build import build
 from annotated_transformer.config import preset
 from annotated_transformer.data.bpe import SubwordTokenizer
+from annotated_transformer.data.everyday import everyday_pairs
 from annotated_transformer.data.normalize import clean_text
 from annotated_transformer.data.pocket import pocket_pairs
 from annotated_transformer.data.words import BOS, EOS, SPECIALS, WordTokenizer
@@ -29,6 +30,7 @@ from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator
 from annotated_transformer.transformer import record_attention, subsequent_mask
+from live_models import chips, listed, present
 from proof import with_fault
 
 LIVE = Path(__file__).resolve().parent.parent/'nbs'
@@ -37,7 +39,10 @@ INT8, GIVEN = 'int8' in sys.argv[1:2], [arg for arg in sys.argv[1:] if arg != 'i
 COUNT = int(GIVEN[0]) if GIVEN else 500
 SITE = Path(GIVEN[1]).resolve() if len(GIVEN) > 1 else None
 PICTURES = Path(GIVEN[2]) if len(GIVEN) > 2 else None
-MODELS = {'pocket_model': PACKAGE/'pocket_model'} # folder beside the scripts -> its place
+BUILT_IN = listed(present())
+MODELS = dict(zip((row['folder'] for row in BUILT_IN), present().values())) # folder beside the scripts -> its place
+FIRST = chips(BUILT_IN[0]['name'], BUILT_IN[0]['pair'])[0] # the sentence that the page begins with
+POCKET = '#model=pocket' # the model of the tests with a gold alignment
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
 PREPARE = '''async folder => {
     const [T, {SubwordTokenizer, clean_text}] = [await import("/live/transformer.js"), await import("/live/tokenizer.js")];
@@ -158,8 +163,19 @@ def check_int8(page, translator, texts):
         loaded = Translator.from_pretrained(MODELS['int8_model'], device='cpu')
         print('int8: ', end='')
         faults = [f'int8: {fault}' for fault in check_translations(page, loaded, texts) + check_maps(page, loaded, texts[:20])]
+        faults += [fault for row in BUILT_IN if row['name'] != 'pocket' for fault in check_built_in(page, row)]
         page.evaluate(PREPARE, 'pocket_model')
         return faults + check_speed(page, Path(folder)/'small')
+
+def check_built_in(page, row):
+    "A model of everyday sentences beside PyTorch, on its test set"
+    translator = Translator.from_pretrained(MODELS[row['folder']], device='cpu')
+    texts = [source for source, _ in everyday_pairs('test', row['pair'])[:COUNT]]
+    page.evaluate(PREPARE, row['folder'])
+    print(f"{row['name']}, {row['bytes'] / 1e6:.1f} MB: ", end='')
+    faults = check_translations(page, translator, texts) + check_maps(page, translator, texts[:20])
+    unknown = [word for text in chips(row['name'], row['pair']) for word in translator.known_words.unknown(text)]
+    return [f"{row['name']}: {fault}" for fault in faults + [f'unknown words of examples: {unknown}'] * bool(unknown)]
 
 def check_speed(page, folder, vocab=8000):
     "Milliseconds per token of a model of 3 + 3 layers and width 256 with random weights"
@@ -268,7 +284,7 @@ def check_changes(page, translator, pairs):
     tok, worst, faults, bugs = translator.src_tokenizer, 0., [], museum()
     titles = page.evaluate('async () => (await import("/live/edits.js")).BUGS.map(bug => bug.title)')
     config = dict(asdict(translator.config), src_vocab=len(tok), tgt_vocab=len(tok))
-    state = Translator.from_pretrained(device='cpu', engine='plain').model.state_dict()
+    state = Translator.from_pretrained('pocket', device='cpu', engine='plain').model.state_dict()
     def source(pair, hidden): # ids, and the positions of the hidden words
         ids, ends, read = tok.encode(pair.src), list(accumulate(map(len, pair.src_words))), 0
         places = []
@@ -306,10 +322,16 @@ def check_search(page, translator, pairs):
 
 SET, LIVE_PAGE = 'patch => document.querySelector("[data-live]").page.set(patch)', 'live.html'
 READY, STATUS = '.live[data-ready]', '.live .status'
+SETTLED = '.live .output[aria-busy=false]'
+PLAIN = '''selector => [...document.querySelectorAll(selector)].map(node => {
+    const copy = node.cloneNode(true);
+    copy.querySelectorAll("rt").forEach(gloss => gloss.remove());
+    return copy.textContent;
+})'''
 TABS = 'attention', 'maps', 'steps', 'vectors', 'probabilities', 'beam', 'change', 'bug'
 SHOWN = 'Der Mann möchte das Buch nicht kaufen.'
 HOSTILE = ('#s=&at=x', '#s=Hallo&heads=5&layers={}&at=1e99', '#s=%00%C3%BF&tab=toString&module=__proto__', '#s=a&beam=1000000&top_k=-4&temperature=0',
-           '#s=Hallo&heads=[1,null,"x.9"]&masked=[null,"a"]&begin=[-1,1e9,"4"]', '#s=' + 'ab ' * 400, '#=&&&==', '#tests', '#x=%ff', '#s=%ff', '#%')
+           '#s=Hallo&heads=[1,null,"x.9"]&masked=[null,"a"]&begin=[-1,1e9,"4"]', '#s=' + 'ab ' * 400, '#=&&&==', '#model=__proto__', '#model=own&s=Hallo', '#tests', '#x=%ff', '#s=%ff', '#%')
 
 def settled(page, text):
     page.wait_for_function('text => document.querySelector(".live .output").textContent === text', arg=text, timeout=60_000)
@@ -328,7 +350,7 @@ def check_first_visit(browser, base, faults):
         total = sum(sizes)
         page.context.close()
     print(f'example after {min(shown):.0f} ms, model after {min(ready)} ms, {total / 1e6:.2f} MB')
-    if total > 2.2e6: faults.append(f'the page loads {total:,} bytes')
+    if total > BUILT_IN[0]['bytes'] + 0.7e6: faults.append(f'the page loads {total:,} bytes') # scripts, styles, glosses, examples
     if min(shown) > 1500 or min(ready) > 4500: faults.append('the page is slow') # 500 and 1,500 on a free machine
 
 def check_phone(browser, base, faults):
@@ -339,9 +361,10 @@ def check_phone(browser, base, faults):
     if any('safetensors' in url for url in asked): faults.append('a phone loads the model before a tap')
     if not page.locator('.live .lines button').count(): faults.append('the stored example has no buttons on a phone')
     page.tap('.live .lines li:nth-child(2) button >> nth=0')
-    page.wait_for_function('document.querySelector(".live .status").textContent.includes("man")')
+    token = page.text_content('.live .lines li:nth-child(2) button >> nth=0')
+    page.wait_for_function('token => document.querySelector(".live .status").textContent.includes(`“${token}”`)', arg=token)
     if any('safetensors' in url for url in asked): faults.append('a token of the stored example loads the model')
-    page.tap('.live .go')
+    page.tap('.live form .go')
     page.wait_for_selector(READY, timeout=60_000)
     page.context.close()
 
@@ -367,7 +390,7 @@ def check_use(browser, base, translator, faults):
     def expect(what, true):
         if not true: faults.append(what)
     page = open_page(browser, base, faults, reduced_motion='reduce')
-    page.goto(base + LIVE_PAGE)
+    page.goto(base + LIVE_PAGE + POCKET)
     page.wait_for_selector(READY, timeout=60_000)
     text = 'Die Frau liest heute ein Buch.'
     page.focus('.live input[type=text]')
@@ -387,22 +410,23 @@ def check_use(browser, base, translator, faults):
     page.keyboard.press('Enter')
     expect('a key does not choose a token', 'woman' in page.text_content(STATUS) and page.evaluate('document.activeElement.dataset.key') == 'token 1')
     page.fill('.live input[type=text]', two := 'Der Hund schläft. Die Katze spielt.')
-    page.click('.live .go')
+    page.click('.live form .go')
     settled(page, translator.translate(two))
     page.select_option('[data-key=part]', index=1)
     page.wait_for_function('document.querySelector(".live .lines").textContent.includes("spie")')
-    expect('known words are marked', not page.locator('.live .source *').count())
+    expect('known words are marked', not page.locator('.live .source .unknown').count())
     page.fill('.live input[type=text]', typed := 'der Hudn schläft. ZOLTAN spielt 3 Spiele, sagt die Katze.')
-    page.click('.live .go')
+    page.click('.live form .go')
     settled(page, (translation := translator.translate(typed)))
     marks = page.locator('.live .source .unknown')
-    expect('other words are marked', marks.all_text_contents() == list(translation.unknown) and len(translation.unknown) >= 2)
+    expect('other words are marked', page.evaluate(PLAIN, '.live .source .unknown') == list(translation.unknown) and len(translation.unknown) >= 2)
     expect('a mark does not tell its reason', marks.first.get_attribute('title') == 'not in the training data')
-    expect('another sentence is marked', page.text_content('.live .source') == f'{typed} (dotted: not in the training data)')
+    expect('another sentence is marked', page.evaluate(PLAIN, '.live .source') == [f'{typed} (dotted: not in the training data)'])
+    expect('no glosses', page.locator('.live .source rt').count() >= 5)
     page.fill('.live input[type=text]', chr(0x200b))
-    page.click('.live .go')
+    page.click('.live form .go')
     settled(page, '')
-    page.select_option('.live select >> nth=0', SHOWN)
+    page.click(f'[data-key="chip {SHOWN}"]')
     settled(page, translator.translate(SHOWN))
     page.check('[data-key=gold]')
     links = [p.alignment for p in pocket_pairs(2000, split='compositional') if p.src == SHOWN][0]
@@ -439,10 +463,11 @@ def check_use(browser, base, translator, faults):
         target, anchor = page.get_attribute('.live .tour a', 'href').split('#')
         expect(f'step {n} of the tour leads nowhere', f'id="{anchor}"' in (SITE/target).read_text(encoding='utf-8'))
         if n < 10: page.click('[data-key="tour Next"]')
+    page.wait_for_selector(SETTLED)
     page.click('[data-key="Queries and keys exchanged"]')
     expect('the right cause is not accepted', 'Correct' in page.text_content(STATUS))
     page.click('[data-key="No ReLU"]')
-    expect('a wrong cause is accepted', 'another symptom' in page.text_content(STATUS))
+    page.wait_for_function('document.querySelector(".live .status").textContent.includes("another symptom")')
     page.click('[data-key="tour End"]')
     page.click('[data-key="no bug"]')
     layers = [f'{stack}.layers.{n}' for stack in ('encoder', 'decoder') for n in range(2)]
@@ -452,12 +477,47 @@ def check_use(browser, base, translator, faults):
     for address in HOSTILE: # nothing may raise
         page.goto(base + 'blank')
         page.goto(base + LIVE_PAGE + address)
-        page.wait_for_function('document.querySelector(".live[data-ready]") || /Type a German/.test(document.querySelector(".live .status")?.textContent)', timeout=60_000)
+        page.wait_for_function('document.querySelector(".live[data-ready]") || /Type a sentence/.test(document.querySelector(".live .status")?.textContent)', timeout=60_000)
         for tab in TABS: page.evaluate(SET, dict(tab=tab))
         if address in ('#x=%ff', '#s=%ff', '#tests'): # not an address of the page: the example stays
             page.evaluate('address => { location.hash = ""; location.hash = address; }', address)
             page.evaluate('new Promise(done => setTimeout(done, 50))')
-            expect(f'{address} changes the sentence', page.input_value('.live input[type=text]') == SHOWN)
+            expect(f'{address} changes the sentence', page.input_value('.live input[type=text]') == FIRST)
+    page.context.close()
+
+def check_models(browser, base, faults):
+    "The menu, words to click, a folder of the visitor's own, and a change on ten sentences"
+    page = open_page(browser, base, faults, reduced_motion='reduce')
+    page.goto(base + LIVE_PAGE)
+    page.wait_for_selector(READY, timeout=60_000)
+    for row in BUILT_IN[1:] + BUILT_IN[:1]:
+        first = chips(row['name'], row['pair'])[0]
+        if len(BUILT_IN) > 1: page.select_option('.live .menu', row['name'])
+        settled(page, Translator.from_pretrained(MODELS[row['folder']], device='cpu').translate(first))
+        counts = page.locator('.live .chips button').count(), page.locator('.live .words button').count()
+        if counts != (10, 30): faults.append(f"{row['name']}: {counts} examples and words")
+        if page.get_attribute('.live input[type=text]', 'lang') != row['pair'].split('-')[0]: faults.append(f"{row['name']}: another language")
+    page.click('.live summary')
+    for word in ('die', 'Katze', 'ist', '.') if BUILT_IN[0]['name'] != 'pocket' else ('die', 'Katze', 'schläft', '.'): page.click(f'[data-key="word {word}"]')
+    page.wait_for_selector(SETTLED)
+    if not page.input_value('.live input[type=text]').startswith('Die Katze '): faults.append(f"words give {page.input_value('.live input[type=text]')!r}")
+    with tempfile.TemporaryDirectory() as folder:
+        own = Path(folder)/'own'
+        translator = Translator.from_pretrained('pocket', device='cpu')
+        translator.save_pretrained(own, int8=True)
+        page.set_input_files('.live .folder', own)
+        page.wait_for_function('document.querySelector(".live .menu").value === "own"')
+        page.fill('.live input[type=text]', 'Der Hund schläft.')
+        page.click('.live form .go')
+        settled(page, translator.translate('Der Hund schläft.'))
+        (own/'config.json').unlink()
+        page.set_input_files('.live .folder', own)
+        page.wait_for_function('document.querySelector(".live .status").textContent.includes("config.json: the folder has no such file.")')
+    page.evaluate(SET, dict(tab='change', positions=False))
+    page.wait_for_selector(SETTLED)
+    page.click('[data-key=try]')
+    page.wait_for_function('document.querySelector(".live .status").textContent.includes("of 10 example sentences")', timeout=60_000)
+    if page.locator('.live .trial li').count() != 10: faults.append('the table of a change is not complete')
     page.context.close()
 
 def check_without_model(browser, base, faults):
@@ -483,18 +543,19 @@ def check_damaged(browser, base, faults):
     cases = [('model.safetensors', lambda b: b[:-1000]), ('model.safetensors', lambda b: b''), ('model.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1])),
              ('model.safetensors', lambda b: b.replace(b'F16', b'F32')), ('tokenizer.json', lambda b: b[:-10]), ('tokenizer.json', lambda b: b.replace(b'"e", "r"', b'"r", "e"')),
              ('tokenizer.json', lambda b: b'null'), ('config.json', lambda b: b.replace(b'"norm_first": true', b'"norm_first": false')),
-             ('config.json', lambda b: b.replace(b'"h": 4', b'"h": 8')), ('config.json', lambda b: b.replace(b'sinusoidal', b'learned')), ('config.json', lambda b: b'<html>'),
+             ('config.json', lambda b: b.replace(b'"h": 4', b'"h": 3')), ('config.json', lambda b: b.replace(b'sinusoidal', b'learned')), ('config.json', lambda b: b'<html>'),
              ('known_words.safetensors', lambda b: b[:-1]), ('known_words.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1]))]
     for name, change in cases:
         page = browser.new_context().new_page()
         page.route(f'**/{name}', lambda route: route.fulfill(body=changed(name, change)))
-        page.goto(base + LIVE_PAGE)
+        page.goto(base + LIVE_PAGE + POCKET)
         page.wait_for_function('/could not be loaded/.test(document.querySelector(".live .status")?.textContent)')
         if name not in page.text_content(STATUS) or not page.locator('.live .lines button').count(): faults.append(f'damaged {name}: {page.text_content(STATUS)}')
         page.context.close()
 
-def check_small(browser, base, translator, faults):
+def check_small(browser, base, faults):
     "The form of the index page: the model is loaded by the first translation"
+    translator = Translator.from_pretrained(BUILT_IN[0]['name'], device='cpu')
     page, asked = open_page(browser, base, faults), []
     page.on('request', lambda r: asked.append(r.url))
     page.goto(base + 'blank')
@@ -502,7 +563,7 @@ def check_small(browser, base, translator, faults):
     page.wait_for_selector('.live .lines button')
     if any('safetensors' in url for url in asked): faults.append('the small form loads the model before it is used')
     page.fill('.live input[type=text]', 'Das Kind schläft.')
-    page.click('.live .go')
+    page.click('.live form .go')
     settled(page, translator.translate('Das Kind schläft.'))
     if 's=Das+Kind' not in page.get_attribute('.live p a', 'href'): faults.append('the small form leads to another sentence')
     page.context.close()
@@ -513,12 +574,13 @@ def check_page(browser, translator, faults):
     check_phone(browser, base, faults)
     check_views(browser, base, faults)
     check_use(browser, base, translator, faults)
-    check_small(browser, base, translator, faults)
+    check_models(browser, base, faults)
+    check_small(browser, base, faults)
     check_without_model(browser, base, faults)
 
 def main():
     torch.set_num_threads(1)
-    translator, faults = Translator.from_pretrained(device='cpu'), []
+    translator, faults = Translator.from_pretrained('pocket', device='cpu'), []
     pairs = pocket_pairs(COUNT, split='test')
     texts = [p.src for p in pairs]
     assert isinstance(translator.src_tokenizer, SubwordTokenizer)

@@ -6,7 +6,8 @@ globalThis.navigator ??= {};
 globalThis.document ??= {querySelectorAll: () => []};
 const ROOT = new URL("../", import.meta.url), LIVE = new URL("nbs/live/", ROOT).href;
 const T = await import(LIVE + "transformer.js");
-const {open_model, read_state, translate} = await import(LIVE + "live.js");
+const {read_state, translate} = await import(LIVE + "live.js");
+const {open_model} = await import(LIVE + "models.js");
 const {SubwordTokenizer} = await import(LIVE + "tokenizer.js");
 const {WORDS} = await import(LIVE + "unknown.js");
 const file = name => fs.readFileSync(new URL(`annotated_transformer/pocket_model/${name}`, ROOT));
@@ -100,7 +101,7 @@ CASES.push([W, "one changed byte", [pack(header, raw(one => { one[a] ^= 1; })), 
 for (const [name, ...values] of [["norm_first", false, null, 1, "true"],
   ["positions", "learned", "rotary", "alibi", "", null, 5, "sinusoidal-concat"],
   ["tie", "none", "decoder", null, "All"], ["bias", false, null, 0],
-  ["h", 8, 1, 2, 0, -4, 4.5, "4", null, 3], ["N", 1, 3, 0, -1, "2", null, 1e9],
+  ["h", 0, -4, 4.5, "4", null, 3], ["N", 1, 3, 0, -1, "2", null, 1e9],
   ["d_model", 64, 256, 0, 127, "128", null, 128.5], ["d_ff", 128, 512, 0, null, "256"],
   ["N_decoder", 1, 3, 0, "2"], ["d_k", 16, 64, 0, "32"], ["d_v", 16, 64, 0],
   ["dropout", 2, -1, "0.1", true], ["attention_dropout", 5, "a"], ["unknown", 1, null]])
@@ -110,7 +111,8 @@ for (const name of ["N", "h", "d_model", "d_ff", "tie"])
 for (const value of [null, 5, [], "a", {}]) settings(`model ${JSON.stringify(value)}`, {...config, model: value});
 for (const value of [null, 5, [], "a", {}]) settings(`file ${JSON.stringify(value)}`, value);
 settings("joint", {...config, joint: false});
-settings("pair", {...config, about: {...config.about, pair: "en-de"}});
+for (const pair of [null, 5, "", "de", "de-de", "de_en", "de-en-fr", ["de", "en"]])
+  settings(`pair ${JSON.stringify(pair)}`, {...config, about: {...config.about, pair}});
 settings("no about", without(config, "about"));
 
 for (const value of [null, 5, [], "a", {}, {data: null}, {data: {}}, {data: []}, {kind: "word", data: merges.data}])
@@ -254,6 +256,15 @@ for (const [what, buffer] of [...GOOD, ["BF16", as_bfloat]]) {
     && same_numbers(what, plain[name], core.weights[name]));
   const {text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();
   if (!equal || text !== "The dog is sleeping.") report(`${what} is read wrong: ${text}`);
+}
+tried++; // another depth of the decoder, other heads, another pair
+{
+  const thinner = Object.fromEntries(Object.entries(int8).filter(([name]) => !name.startsWith("decoder.layers.1.")));
+  const about = {...config, model: {...config.model, N_decoder: 1, h: 8}, about: {pair: "en-pt-BR"}};
+  const core = await open_model(pack_tensors(thinner), merges, about);
+  const {maps, text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();
+  const shape = [Object.keys(maps).length, ...Object.values(maps).map(heads => heads.length)].join();
+  if (shape !== "4,8,8,8,8" || typeof text !== "string") report(`another architecture: ${shape}`);
 }
 for (const [what, value] of [["as stored", known], ["a buffer", known.buffer], ["__metadata__", pack({__metadata__: {a: "b"},
   words: right}, bits)], ["spaces after the header", pack(JSON.stringify({words: right}) + "  ", bits)]]) {

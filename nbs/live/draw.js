@@ -1,6 +1,7 @@
 // Views of one run, as page elements.
 // A run has src, tgt and maps; with the model also seen and logits.
 import {EOS, log_softmax, softmax_row, top, top_k_top_p} from "./transformer.js";
+import {split_words} from "./gloss.js";
 
 function make(node, props, kids) {
   for (const [key, value] of Object.entries(props)) {
@@ -46,12 +47,21 @@ const number = x => (x === -Infinity ? "−∞" : x.toFixed(2).replace("-", "−
 export const is_cross = name => name.endsWith("src_attn");
 export const is_encoder = name => name.startsWith("encoder");
 
-export function marked(parts) { // a sentence with its unknown words; nothing if it has none
-  if (!parts.some(([, unknown]) => unknown)) return [];
-  const title = "not in the training data";
-  const text = parts.map(([part, unknown]) =>
-    (unknown ? el("span", {class: "unknown", title}, part) : part));
-  return [...text, el("small", {lang: "en"}, ` (dotted: ${title})`)];
+// A text with its unknown words marked and glosses under its words; nothing if it has neither.
+export function words_of_text(parts, gloss) {
+  const unknown_title = "not in the training data", unknown = parts.some(([, one]) => one);
+  const ruby = (text, english, props) => // hidden from screen readers, which read the text
+    el("ruby", props, text, el("rt", {lang: "en", "aria-hidden": "true"}, english));
+  const word_of = (text, marked) => {
+    const english = gloss?.get(text.toLowerCase()), mark = {class: "unknown", title: unknown_title};
+    if (english) return ruby(text, english, marked ? mark : {});
+    return marked ? el("span", mark, text) : text;
+  };
+  const nodes = parts.flatMap(([text, marked]) =>
+    [...split_words(text)].map(([part, is_word]) => (is_word ? word_of(part, marked) : part)));
+  if (!nodes.some(node => typeof node !== "string")) return [];
+  return [...nodes, unknown && el("small", {lang: "en"}, ` (dotted: ${unknown_title})`)]
+    .filter(Boolean);
 }
 
 export function module_title(name) {
@@ -85,6 +95,45 @@ export function describe(run, {module, head, at}) { // one sentence for readers 
   const query = `“${word(queries[at])}”`;
   const begin = is_cross(module) ? `To generate ${query}, the decoder` : query;
   return `${begin} attends ${shares.join(", ") || "to nothing"}.`;
+}
+
+export function describe_heads(run) { // the head whose queries agree most on one key
+  const sharp = rows => rows.reduce((sum, row) => sum + Math.max(...row), 0) / rows.length;
+  const rows = Object.entries(run.maps)
+    .flatMap(([name, heads]) => heads.map((head, i) => [sharp(head), name, i]));
+  const [most, name, i] = rows.reduce((a, b) => (b[0] > a[0] ? b : a));
+  return `Sharpest: ${module_title(name)}, head ${i + 1}; on average a query gives `
+    + `${percent(most)} of its weight to one key.`;
+}
+
+export function describe_vectors(run, at) { // how far positions and layers move a vector
+  const {tokens, out} = run.seen.src_embed, row = matrix => Array.from(matrix.row(at));
+  const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+  const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+  const last = Object.keys(run.seen).findLast(name => /^encoder\.layers\.\d+$/.test(name));
+  const near = (text, a, b) => `${number(cosine(row(a), row(b)))} ${text}`;
+  const after = last ? `, and ${near("after the encoder", tokens, run.seen[last].out)}` : "";
+  return `The cosine between the embedding of “${word(run.src[at])}” and its vector is `
+    + `${near("with the position", tokens, out)}${after}.`;
+}
+
+export function describe_next(run, at) { // the next token's most probable candidates
+  const p = softmax_row(Array.from(run.logits.row(at)));
+  const [first, second] = top(p, 2).map(id => `${percent(p[id])} to “${word(run.piece(id))}”`);
+  return `The model gives ${first} and ${second}.`;
+}
+
+export function describe_beam({steps}) { // how many continuations were compared
+  if (!steps.length) return "";
+  const count = steps.reduce((sum, {found}) => sum + found.length, 0), {best} = steps.at(-1);
+  return `${count} continuations were compared in ${steps.length} steps; the best hypothesis has `
+    + `${best.ids.length - 1} tokens and the score ${number(best.score)}.`;
+}
+
+export function trial_view(rows, choose) { // translations without and with a change
+  return el("ol", {class: "trial"}, rows.map(([s, before, after], n) => el("li", {},
+    button(s, `trial ${n}`, () => choose(s)), el("div", {}, before, " → ",
+      before === after ? "the same" : el("b", {class: "wrong"}, after)))));
 }
 
 export function lines_view(run, {module, head, at, gold}, pick) {

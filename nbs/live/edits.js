@@ -43,28 +43,48 @@ function normalized(x, sublayer) { // norm(x) + sublayer(norm(x))
   return out.map((v, i) => v + y.data[i]);
 }
 
-const bug = (title, parts, change) => ({title, apply: model => parts(model).forEach(change)});
+const bug = (title, symptom, parts, change) =>
+  ({title, symptom, apply: model => parts(model).forEach(change)});
 
 export const BUGS = [ // titles of the bug museum
-  bug("Scores not scaled", attentions, a => {
-    a.attention = (q, ...rest) => T.attention(q.map(x => x * Math.sqrt(q.cols)), ...rest);
-  }),
-  bug("Softmax over the wrong axis", attentions, a => { a.attention = over_queries; }),
-  bug("Queries and keys exchanged", attentions, a => { [a.W_q, a.W_k] = [a.W_k, a.W_q]; }),
-  bug("Heads split with a view", attentions, a => { a.heads = slices; }),
-  bug("Heads joined with a view", attentions, a => { a.join = joined; }),
-  bug("Causal mask transposed", model => [model], m => {
-    const decode = m.decode, mask_of = tgt => T.transpose(T.subsequent_mask(tgt.length));
-    m.decode = (memory, mask, tgt) => decode.call(m, memory, mask, tgt, mask_of(tgt));
-  }),
-  bug("Embeddings not scaled", model => of_type(model, part => part.lut), e => {
-    e.lut = e.lut.map(x => x / Math.sqrt(e.lut.cols));
-  }),
-  bug("Positions along the batch axis", positions, p => {
-    p.pe = p.pe.map((_, n) => p.pe.data[n % p.pe.cols]);
-  }),
-  bug("No ReLU", model => of_type(model, part => part.relu), f => { f.relu = x => x; }),
+  bug("Scores not scaled",
+    "The scores are √d_k times too large, so nearly all weight of a query is on one key.",
+    attentions, a => {
+      a.attention = (q, ...rest) => T.attention(q.map(x => x * Math.sqrt(q.cols)), ...rest);
+    }),
+  bug("Softmax over the wrong axis",
+    "The weights of a query do not sum to 1; those of a key do.",
+    attentions, a => { a.attention = over_queries; }),
+  bug("Queries and keys exchanged",
+    "A token attends to the tokens that should attend to it.",
+    attentions, a => { [a.W_q, a.W_k] = [a.W_k, a.W_q]; }),
+  bug("Heads split with a view",
+    "A head gets numbers of neighboring tokens, so no map relates words to words.",
+    attentions, a => { a.heads = slices; }),
+  bug("Heads joined with a view",
+    "The first maps are right, but each output holds numbers of other tokens.",
+    attentions, a => { a.join = joined; }),
+  bug("Causal mask transposed",
+    "The newest token sees only itself, so the translation repeats words.",
+    model => [model], m => {
+      const decode = m.decode, mask_of = tgt => T.transpose(T.subsequent_mask(tgt.length));
+      m.decode = (memory, mask, tgt) => decode.call(m, memory, mask, tgt, mask_of(tgt));
+    }),
+  bug("Embeddings not scaled",
+    "Beside the positions the words are √D times too small: order remains, meaning is lost.",
+    model => of_type(model, part => part.lut), e => {
+      e.lut = e.lut.map(x => x / Math.sqrt(e.lut.cols));
+    }),
+  bug("Positions along the batch axis",
+    "All tokens have one position: the encoder sees a set of words.",
+    positions, p => {
+      p.pe = p.pe.map((_, n) => p.pe.data[n % p.pe.cols]);
+    }),
+  bug("No ReLU",
+    "The maps of the first layer are right; the feed-forward network is linear.",
+    model => of_type(model, part => part.relu), f => { f.relu = x => x; }),
   bug("Residual path normalized",
+    "The maps of the first layer are right; each sub-layer loses the size of its input.",
     model => of_type(model, part => part.norm && part.forward && !part.layers),
     s => { s.forward = normalized; }),
 ];

@@ -4,7 +4,6 @@ import {Int8Matrix, Matrix} from "./matrix.js";
 const WEIGHTS = "model.safetensors", CONFIG = "config.json", TOKENIZER = "tokenizer.json";
 const MANIFEST = "MANIFEST.json";
 const SCALE = ".int8_scale"; // a matrix of int8 has one scale per row under this name
-const SHOWN = {N: 2, h: 4}; // the views have two layers and four heads
 const FORMATS = [1, 2]; // of MANIFEST.json: floating-point weights, int8 weights
 const FIXED = { // settings with one form here, and their value in files that leave them out
   norm_first: [true, true],
@@ -149,18 +148,19 @@ function check_config(config) { // the settings of the model that this page comp
       fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${show(wanted)}`);
   }
   if (d_model % h) fail(CONFIG, `d_model=${d_model} is not divisible by h=${h}`);
-  for (const [name, value, usual] of [
-    ["N_decoder", N_decoder, N], ["d_k", d_k, d_model / h], ["d_v", d_v, d_model / h]])
-    if (![undefined, null, usual].includes(value))
-      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${usual}`);
+  for (const [name, value] of [["d_k", d_k], ["d_v", d_v]])
+    if (![undefined, null, d_model / h].includes(value))
+      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${d_model / h}`);
+  if (N_decoder != null && (!is_count(N_decoder) || !N_decoder))
+    fail(CONFIG, `N_decoder=${show(N_decoder)} is not a whole number of 1 or more`);
 }
 
-function* expected(N, d, f, vocabulary) { // names and shapes of all tensors
+function* expected({N, N_decoder, d_model: d, d_ff: f}, vocabulary) { // names, shapes of tensors
   const linear = (name, out, width) => [[`${name}.weight`, out, width], [`${name}.bias`, 1, out]];
   const norm = name => [[`${name}.weight`, 1, d], [`${name}.bias`, 1, d]];
   for (const stack of ["encoder", "decoder"]) {
     const attns = stack === "encoder" ? ["self_attn"] : ["self_attn", "src_attn"];
-    for (let n = 0; n < N; n++) {
+    for (let n = 0; n < (stack === "decoder" ? N_decoder ?? N : N); n++) {
       const layer = `${stack}.layers.${n}`;
       for (const attn of attns)
         for (const part of "qkvo") yield* linear(`${layer}.${attn}.W_${part}`, d, d);
@@ -175,31 +175,33 @@ function* expected(N, d, f, vocabulary) { // names and shapes of all tensors
 
 export function check_model(weights, config) { // the weights are those of the configuration
   check_config(config);
-  const {N, d_model, d_ff} = config, table = weights["generator.proj.weight"];
-  const vocabulary = table?.rows ?? 1, left = new Set(Object.keys(weights));
-  for (const [name, height, width] of expected(N, d_model, d_ff, vocabulary)) {
+  const vocabulary = weights["generator.proj.weight"]?.rows ?? 1;
+  const left = new Set(Object.keys(weights));
+  for (const [name, height, width] of expected(config, vocabulary)) {
     const found = weights[name];
-    if (!found) fail(WEIGHTS, `${name} is missing`);
+    if (!found) fail(WEIGHTS, `${name} is missing, which ${CONFIG} describes`);
     if (found.rows !== height || found.cols !== width)
       fail(WEIGHTS, `${name} has shape ${found.rows} × ${found.cols} where ${CONFIG} describes `
         + `${height} × ${width}`);
     left.delete(name);
   }
-  for (const name of left) fail(WEIGHTS, `${name} belongs to no part of the model`);
+  for (const name of left)
+    fail(WEIGHTS, `${name} is no part of the model that ${CONFIG} describes`);
 }
 
-export function check_views(config) { // the views of this page fit the model
-  for (const [name, wanted] of Object.entries(SHOWN))
-    if (config?.[name] !== wanted)
-      fail(CONFIG, `${name}=${show(config?.[name])}, but the views show ${wanted}`);
+const CODE = "([A-Za-z]\\w{1,15}(?:-(?:[A-Z][a-z]{3}|[A-Z]{2}|\\d{3})){0,2})";
+export function languages(pair) { // codes of both sides; null if it is no pair
+  const match = typeof pair === "string" && pair.match(new RegExp(`^${CODE}-${CODE}$`));
+  return match && match[1].toLowerCase() !== match[2].toLowerCase() ? match.slice(1) : null;
 }
 
-export function check_about(file) { // one vocabulary, from German to English
+export function check_about(file) { // one vocabulary, and the languages if they are known
   if (!is_object(file)) fail(CONFIG, `it is ${show(file)}, not a table`);
   const {joint, about} = file;
   if (joint !== true) fail(CONFIG, `joint=${show(joint)}, but this page has one vocabulary`);
-  const {pair} = is_object(about) ? about : {};
-  if (pair !== "de-en") fail(CONFIG, `pair=${show(pair)}, but this page translates de-en`);
+  if (!is_object(about)) fail(CONFIG, `about is ${show(about)}, not a table`);
+  const {pair = "de-en"} = about; // as the package reads it
+  if (!languages(pair)) fail(CONFIG, `pair=${show(pair)} is not a language pair such as "de-en"`);
 }
 
 export function check_tokenizer(file, alphabet) { // its merges

@@ -1,17 +1,15 @@
 // The translator in the page. State is one flat object, kept in the address by "Share".
 import * as T from "./transformer.js";
-import {SubwordTokenizer} from "./tokenizer.js";
 import {clean_text, is_empty} from "./normalize.js";
 import {split_text} from "./sentences.js";
 import {
-  check_about, check_hashes, check_saved, check_sizes, check_views, read_body} from "./files.js";
-import {WORDS, WordSet} from "./unknown.js";
+  direction, here, list_models, load, loading_text, megabytes, open_folder} from "./models.js";
+import {load_gloss} from "./gloss.js";
 import {BUGS, edited_model, greedy_decode} from "./edits.js";
 import * as draw from "./draw.js";
 import {TOUR} from "./tour.js";
 
 const {button, controls, el, word} = draw;
-const here = name => new URL(name, import.meta.url);
 const media = query => matchMedia(query).matches;
 const phone = media("(max-width: 760px), (pointer: coarse)") || navigator.connection?.saveData;
 const calm = media("(prefers-reduced-motion: reduce)");
@@ -20,9 +18,10 @@ const LONGEST = 512, MAX_CHARS = 20_000; // source tokens and characters that ar
 
 const DEFAULT = {
   s: "",
+  model: "", // the first of the list
   part: 0,
   tab: "attention",
-  module: "decoder.layers.1.src_attn",
+  module: "", // cross-attention of the last layer
   head: -1,
   at: 6,
   beam: 1,
@@ -40,10 +39,11 @@ const DEFAULT = {
   tour: -1,
 };
 const CHANGES = ["heads", "layers", "masked", "positions"]; // of the model
-const INPUT = ["s", "part", "beam", "alpha", "begin", "bug", ...CHANGES]; // what a run depends on
+// what a run depends on
+const INPUT = ["s", "model", "part", "beam", "alpha", "begin", "bug", ...CHANGES];
 const LIMITS = {
   part: [0, 999, 1], // least, most, step
-  head: [-1, 3, 1],
+  head: [-1, 63, 1],
   at: [0, 200, 1],
   beam: [1, 10, 1],
   alpha: [0, 2, 0.1],
@@ -61,11 +61,22 @@ const TABS = { // each view is a method of the page
   change: "Change the model",
   bug: "Find the bug",
 };
-const LAYERS = ["encoder.layers.0", "encoder.layers.1", "decoder.layers.0", "decoder.layers.1"];
-const MODULES = LAYERS.flatMap(name => {
+const MODULE = /^(encoder|decoder)\.layers\.\d+\.(self|src)_attn$/;
+
+function layers_of({N, N_decoder}) { // their names
+  const stack = (name, size) => Array.from({length: size}, (_, n) => `${name}.layers.${n}`);
+  return [...stack("encoder", N), ...stack("decoder", N_decoder ?? N)];
+}
+const modules_of = config => layers_of(config).flatMap(name => {
   const parts = draw.is_encoder(name) ? ["self_attn"] : ["self_attn", "src_attn"];
   return parts.map(part => `${name}.${part}`);
 });
+function shape_of(run) { // the same of a stored run, by its maps
+  const names = Object.keys(run?.maps ?? {}), [heads = []] = Object.values(run?.maps ?? {});
+  const own = names.filter(name => !draw.is_cross(name)), N = own.filter(draw.is_encoder).length;
+  return {N, N_decoder: own.length - N, h: heads.length};
+}
+const count_to = n => Array.from({length: n}, (_, i) => i);
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const differs = (state, keys) => keys.some(key => !same(state[key], DEFAULT[key]));
@@ -90,11 +101,11 @@ export function read_state(hash) { // unknown names and values of another type a
     state[key] = step === 1 ? Math.round(value) : value;
   }
   state.s = state.s.slice(0, 1000);
-  state.begin = state.begin.filter(id => Number.isInteger(id) && id >= 0 && id < 1500);
+  state.begin = state.begin.filter(id => Number.isInteger(id) && id >= 0);
   for (const key of ["heads", "layers"])
     state[key] = state[key].filter(one => typeof one === "string");
   if (!Object.hasOwn(TABS, state.tab)) state.tab = DEFAULT.tab;
-  if (!MODULES.includes(state.module)) state.module = DEFAULT.module;
+  if (!MODULE.test(state.module)) state.module = DEFAULT.module;
   state.bug = BUGS[Number(state.bug) - 1]?.title ?? "";
   return state;
 }
@@ -105,67 +116,6 @@ export function write_state(state) {
   const text = value => (typeof value === "string" ? value : JSON.stringify(value));
   const changed = Object.entries({...state, bug}).filter(([key]) => differs(state, [key]));
   return "#" + new URLSearchParams(changed.map(([key, value]) => [key, text(value)]));
-}
-
-const MODELS = {pocket: "pocket_model"}; // name of a model -> folder beside this file
-const FILES = ["model.safetensors", "tokenizer.json", "config.json"];
-const loading = new Map(); // name -> [promise, watchers]: one copy for all forms of a page
-
-const get = async (place, name) => {
-  const response = await fetch(here(`${place}/${name}`));
-  if (!response.ok) throw new Error(`${name}: ${response.status}`);
-  return response;
-};
-
-async function load_files(place, watchers) {
-  let read = 0, total = 0;
-  const report = n => {
-    read += n;
-    for (const watch of watchers) watch(read, total);
-  };
-  const bytes = async name => read_body(await get(place, name), report);
-  const json = async name => {
-    const text = new TextDecoder().decode(await bytes(name));
-    try { return JSON.parse(text); }
-    catch { throw new Error(`${name}: it is not JSON.`); }
-  };
-  const manifest = json("MANIFEST.json").then(manifest => {
-    for (const name of [...FILES, WORDS]) total += manifest?.files?.[name]?.bytes || 0;
-    return manifest;
-  });
-  const words = manifest.then(({files}) => files?.[WORDS] && bytes(WORDS)); // older folders: none
-  return open_model(...await Promise.all(
-    [bytes(FILES[0]), json(FILES[1]), json(FILES[2]), manifest, words]));
-}
-
-function loading_text(read, total) {
-  const mb = n => (n / 1e6).toFixed(1);
-  return `Loading the model: ${mb(read)}${read < total ? ` of ${mb(total)}` : ""} MB …`;
-}
-
-export async function load(watch = () => {}, name = "pocket") { // watch: of (bytes read, of all)
-  const watchers = loading.get(name)?.[1] ?? new Set();
-  watchers.add(watch);
-  if (!loading.has(name)) loading.set(name, [load_files(MODELS[name], watchers), watchers]);
-  try { return await loading.get(name)[0]; }
-  catch (error) {
-    loading.delete(name);
-    throw error;
-  } finally { watchers.delete(watch); }
-}
-
-// raises what does not fit
-export async function open_model(buffer, merges, about, manifest, known_words) {
-  check_about(about);
-  const tokenizer = new SubwordTokenizer(merges), weights = T.read_weights(buffer);
-  const words = known_words && new WordSet(known_words);
-  const core = {weights, tokenizer, config: about.model, words};
-  check_views(core.config);
-  T.make_model(weights, core.config);
-  check_sizes(core);
-  await check_hashes(buffer, merges, manifest);
-  if (words) await check_saved(WORDS, known_words, manifest);
-  return core;
 }
 
 function words_of(pieces) { // number of the word of each piece; a sign and </s> are words
@@ -253,9 +203,10 @@ function* translate_sentence(core, model, text, state) {
     const {best} = steps.at(-1);
     yield run(best.ids, best.score);
   } else {
+    const begin = state.begin.map(id => (id < core.tokenizer.ids.size ? id : T.UNK));
     const search = state.bug
       ? greedy_decode(model, src, mask, Math.min(max_len, src.length + 10))
-      : T.greedy_steps(model, src, mask, max_len, state.begin);
+      : T.greedy_steps(model, src, mask, max_len, begin);
     for (const {ids} of search) yield run(ids);
   }
 }
@@ -287,50 +238,92 @@ export function* translate(core, state) { // sentence by sentence; the run is th
   yield () => ({...shown, text: done.join(" "), texts, part});
 }
 
+const pause = ms => new Promise(done => setTimeout(done, ms));
+const pick = (state, keys) => Object.fromEntries(keys.map(key => [key, state[key]]));
+const read_json = async name => (await fetch(here(name))).json();
+const read_stored = entry => read_json(entry.example).catch(() => ({}));
+
+function model_title(entry) {
+  const {source, target} = direction(entry);
+  return `${source} → ${target} (${entry.name}, ${megabytes(entry.bytes)} MB)`;
+}
+
+async function files_of({items, files}) { // of a drop: those of the first folder, or the files
+  const folder = [...items].map(item => item.webkitGetAsEntry?.()).find(one => one?.isDirectory);
+  if (!folder) return files;
+  const reader = folder.createReader(), found = [];
+  for (;;) { // a part at a time
+    const part = await new Promise((done, fail) => reader.readEntries(done, fail));
+    if (!part.length) break;
+    found.push(...part.filter(one => one.isFile));
+  }
+  return Promise.all(found.map(one => new Promise((done, fail) => one.file(done, fail))));
+}
+
 const TOP = `<form>
-    <input type="text" maxlength="1000" lang="de" autocomplete="off" spellcheck="false"
-      aria-label="German sentence">
+    <input type="text" maxlength="1000" autocomplete="off" spellcheck="false">
     <button class="go">Translate</button>
-    <select aria-label="Examples"><option value="" disabled selected>Examples</option></select>
+    <select class="menu" aria-label="Model"></select>
   </form>
-  <div class="source" lang="de"></div>
-  <div class="output" lang="en" aria-live="polite"></div>`;
+  <div class="chips" role="group" aria-label="Example sentences"></div>
+  <div class="source"></div>
+  <div class="output"></div>
+  <div class="target"></div>
+  <p class="spoken" role="status"></p>`;
 const SMALL = `${TOP}
+  <p class="status"></p>
   <div class="panel"></div>
-  <p class="status" role="status"></p>
   <p><a>Every layer, head and number of this translation</a></p>`;
-const FULL = `${TOP}
+const FULL = `<input class="folder" type="file" webkitdirectory multiple hidden>
+  ${TOP}
+  <details class="words"><summary>Build a sentence from words</summary><div></div></details>
   <div class="guide"></div>
   <div role="tablist" aria-label="Views"></div>
+  <p class="status"></p>
   <div class="panel" role="tabpanel" id="live-panel"></div>
-  <p class="status" role="status"></p>
   <div class="controls foot"></div>`;
+const OWN = "own"; // name of a folder that was opened here
 
 class Page {
-  constructor(root, stored) {
-    const small = root.dataset.live === "small", first = stored.examples[0].src;
-    const shared = !small && is_shared(location.hash) ? read_state(location.hash) : DEFAULT;
-    Object.assign(this, {root, stored, small, number: 0, core: null});
-    this.state = {...shared, s: shared.s || first};
+  constructor(root, {models, phrases, stored}) {
+    const small = root.dataset.live === "small";
+    const state = !small && is_shared(location.hash) ? read_state(location.hash) : DEFAULT;
+    Object.assign(this, {root, models: [...models], phrases, small, state, number: 0});
     this.build();
-    const plain = this.state.s === first && !differs(this.state, INPUT.filter(key => key !== "s"));
-    this.show(plain ? stored.run : null);
+    this.dress(this.entry(), this.entry() === models[0] ? stored : {});
+    const [first] = this.chips(), others = INPUT.filter(key => key !== "s");
+    this.state = {...state, s: state.s || first};
+    this.input.value = this.state.s;
+    const plain = this.stored.run && this.state.s === first && !differs(this.state, others);
+    this.show(plain ? this.stored.run : null);
     if (!phone && !small) this.update(); // on a phone a tap loads the model
-    else if (!plain) this.say("Press Translate to load the model (1.7 MB).");
+    else if (!plain) this.say(`Press Translate to load the model (${this.size()}).`);
+  }
+  entry() { // of the list of models
+    return this.models.find(({name}) => name === this.state.model) ?? this.models[0];
+  }
+  size() {
+    return `${megabytes(this.entry().bytes)} MB`;
+  }
+  phrases_of(entry) {
+    const none = {chips: [], words: ""};
+    return this.phrases[entry.name] ?? this.phrases[direction(entry).from] ?? none;
+  }
+  chips(entry = this.entry()) {
+    const {chips} = this.phrases_of(entry);
+    return chips.length ? chips : [this.state.s];
+  }
+  sentences() { // to look for one that a change breaks
+    return [...this.phrases_of(this.entry()).more ?? [], ...this.chips()];
   }
 
   build() {
     const find = selector => this.root.querySelector(selector);
     this.root.innerHTML = this.small ? SMALL : FULL;
-    for (const name of ["input", "select"]) this[name] = find(name);
-    for (const name of ["source", "output", "guide", "panel", "status"])
-      this[name] = find(`.${name}`);
-    this.input.value = this.state.s;
-    this.select.append(...this.stored.examples.map(({src}) => el("option", {value: src}, src)));
-    this.select.addEventListener("change", () => {
-      this.input.value = this.select.value;
-      this.submit();
-    });
+    for (const name of ["source", "output", "target", "spoken", "guide", "panel", "status", "menu",
+      "chips", "words", "folder"]) this[name === "chips" ? "list" : name] = find(`.${name}`);
+    this.input = find("input[type=text]");
+    this.menu.addEventListener("change", () => this.choose(this.menu.value));
     find("form").addEventListener("submit", event => {
       event.preventDefault();
       this.submit();
@@ -351,6 +344,58 @@ class Page {
     addEventListener("hashchange", () => {
       if (is_shared(location.hash)) this.set(read_state(location.hash));
     });
+    this.folder.addEventListener("change", () => this.open_files(this.folder.files));
+    const has_files = ({dataTransfer}) => dataTransfer.types.includes("Files");
+    this.root.addEventListener("dragover", event => has_files(event) && event.preventDefault());
+    this.root.addEventListener("drop", event => {
+      if (!has_files(event)) return; // a text for the input
+      event.preventDefault();
+      files_of(event.dataTransfer).then(files => this.open_files(files));
+    });
+  }
+  dress(entry, stored = {}) { // what follows the model: languages, chips, words
+    const {from, to, source} = direction(entry), {words} = this.phrases_of(entry);
+    Object.assign(this, {shown: entry, stored, core: null, run: null, texts: new Map()});
+    this.input.lang = this.source.lang = from;
+    this.output.lang = this.target.lang = to;
+    this.input.setAttribute("aria-label", `${source} sentence`);
+    const titles = [...this.models.map(one => [one.name, model_title(one)]),
+      ...(this.small ? [] : [["", "Open a folder of your own …"]])];
+    this.menu.replaceChildren(...titles.map(([value, title]) =>
+      el("option", {value, selected: value === entry.name}, title)));
+    this.menu.hidden = titles.length < 2;
+    this.list.replaceChildren(...this.phrases_of(entry).chips.map(s =>
+      button(s, `chip ${s}`, () => this.submit(s), {lang: from})));
+    this.words?.querySelector("div").replaceChildren(...words.split(" ").filter(Boolean).map(one =>
+      button(one, `word ${one}`, () => this.append(one), {lang: from})));
+    if (this.words) this.words.hidden = !words;
+  }
+  choose(name) {
+    if (!name) {
+      this.menu.value = this.shown.name;
+      return this.folder.click();
+    }
+    const model = name === this.models[0].name ? "" : name, old = this.shown;
+    const entry = this.models.find(one => one.name === name), {s, tab} = this.state;
+    const stays = direction(old).from === direction(entry).from && !this.chips(old).includes(s);
+    this.set({...DEFAULT, tab, model, s: stays ? s : this.chips(entry)[0]}, true);
+  }
+  async open_files(files) { // a saved model of the visitor; nothing leaves the page
+    try {
+      const core = await open_folder(files), {pair} = core;
+      const bytes = Array.from(files).reduce((sum, {size}) => sum + size, 0);
+      const others = this.models.filter(({name}) => name !== OWN);
+      this.models = [...others, {name: OWN, pair, bytes, core}];
+      this.choose(OWN);
+    } catch ({message}) {
+      this.say(`This folder cannot be used: ${message}`, true);
+    }
+  }
+  append(one) { // a clicked word; a finished sentence is replaced
+    const text = this.input.value.trim(), begins = !text || /[.?!]$/.test(text);
+    const capital = one[0].toUpperCase() + one.slice(1), sign = /^[.?!]$/.test(one);
+    this.input.value = begins ? capital : sign ? text + one : `${text} ${one}`;
+    if (sign && !begins) this.submit();
   }
   open(tab) { // beam search has something to show from beam size 2 on
     this.set(tab === "beam" && this.state.beam === 1 ? {tab, beam: 4} : {tab});
@@ -362,15 +407,19 @@ class Page {
     tab.click();
     tab.focus();
   }
-  submit() {
-    this.set({s: this.input.value.trim(), part: 0, begin: [], masked: [], at: 6}, true);
+  submit(s = this.input.value.trim()) {
+    this.set({s, part: 0, begin: [], masked: [], at: 6}, true);
   }
   reset() {
-    this.set({...DEFAULT, s: this.stored.examples[0].src, tab: this.state.tab});
+    const {model, tab} = this.state;
+    this.set({...DEFAULT, s: this.chips()[0], model, tab});
     this.input.value = this.state.s;
   }
-  visit(n) { // a step of the tour; -1 ends it
-    this.set({...(TOUR[n] && {...DEFAULT, ...TOUR[n].state}), tour: n});
+  visit(n) { // a step of the tour; -1 ends it, and removes what it changed
+    const {model, tab, s} = this.state, step = TOUR[n];
+    const [begin] = step?.seeks ? this.sentences() : this.chips();
+    this.seeks = step?.seeks;
+    this.set({...DEFAULT, model, ...(step ? {s: begin, ...step.state} : {tab, s}), tour: n});
     const key = document.activeElement.dataset?.key;
     this.guide.replaceChildren(...this.tour()); // before the translation
     if (key) this.root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
@@ -380,13 +429,14 @@ class Page {
     history.replaceState(null, "", write_state(this.state));
     try {
       await navigator.clipboard.writeText(location.href);
-      this.say("The address of this state is in the clipboard.");
+      this.say("The address of this state is in the clipboard.", true);
     } catch {
-      this.say("The address bar holds the address of this state.");
+      this.say("The address bar holds the address of this state.", true);
     }
   }
-  say(text) {
+  say(text, aloud = false) { // aloud: also by screen readers
     this.status.textContent = text;
+    if (aloud) this.spoken.textContent = text;
   }
 
   set(patch, always = false) {
@@ -399,46 +449,122 @@ class Page {
       this.update(always || changed.includes("s") || grows);
     else this.render();
   }
-  async update(animate = false) {
-    const mine = ++this.number, stale = () => mine !== this.number;
-    if (!this.core) {
+  async load_model(stale) { // whether it is there; meanwhile a stored example is shown
+    const entry = this.entry(), watch = (...sizes) => stale() || this.say(loading_text(...sizes));
+    this.say("Loading the model …");
+    const loaded = entry.core ?? load(entry, watch);
+    Promise.resolve(loaded).catch(() => {}); // told below
+    if (!this.run && entry.example && this.state.s === this.chips()[0]) {
+      this.stored = await read_stored(entry);
+      if (stale()) return false;
+      if (!differs(this.state, ["beam", "begin", "bug", ...CHANGES])) this.show(this.stored.run);
       this.say("Loading the model …");
-      try {
-        this.core = await load((read, all) => stale() || this.say(loading_text(read, all)));
-      } catch ({message}) {
-        const reason = message.replace(/\.$/, "");
-        return this.say(`The model could not be loaded (${reason}). The stored example is shown.`);
-      }
+    }
+    try {
+      const core = await loaded;
+      if (stale()) return false;
+      this.core = core;
+    } catch ({message}) {
+      const reason = message.replace(/\.$/, "");
+      const stored = this.run ? " The stored example is shown." : "";
+      if (!stale()) this.say(`The model could not be loaded (${reason}).${stored}`, true);
+      return false;
+    }
+    load_gloss().then(gloss => {
+      this.gloss = gloss;
+      this.render_words();
+    });
+    return true;
+  }
+  async update(animate = false) {
+    const mine = ++this.number, stale = () => mine !== this.number, entry = this.entry();
+    this.trial = null;
+    if (entry !== this.shown) {
+      this.dress(entry);
+      this.render();
+    }
+    if (!this.core && !await this.load_model(stale)) return;
+    const {core, state} = this;
+    this.output.setAttribute("aria-busy", "true");
+    if (is_empty(state.s)) {
+      this.output.setAttribute("aria-busy", "false");
+      this.run = null;
+      return this.render(`Type a sentence in ${direction(entry).source}.`);
+    }
+    if (this.changed() || state.bug) {
+      this.original = await this.text_of({...DEFAULT, s: state.s}, stale);
       if (stale()) return;
     }
-    const {core, state} = this;
-    if (is_empty(state.s)) {
-      this.run = null;
-      return this.render("Type a German sentence.");
-    }
-    if (this.changed() || state.bug)
-      this.original = [...translate(core, {...DEFAULT, s: state.s})].at(-1)().text;
     let run, drawn = performance.now();
-    this.output.setAttribute("aria-busy", "true"); // only the whole translation is spoken
     for (run of translate(core, state)) {
       const shows = animate && !calm;
       if (!shows && performance.now() - drawn < 200) continue; // a long text blocks nothing
       if (shows) this.show(run());
       else this.say("Translating …");
-      await new Promise(done => setTimeout(done, shows ? 60 : 0));
+      await pause(shows ? 60 : 0);
       if (stale()) return;
       drawn = performance.now();
     }
-    this.output.setAttribute("aria-busy", "false");
     this.show(run());
+    this.spoken.textContent = this.run.text; // once for a translation
     this.root.dataset.ready = Math.round(performance.now()); // milliseconds, for the tests
+    if (this.seeks && await this.seek(stale)) return; // another sentence is translated
+    if (!stale()) this.output.setAttribute("aria-busy", "false");
+  }
+  async text_of(state, stale = () => false) { // a translation without views; null: left
+    const key = JSON.stringify(INPUT.map(name => state[name]));
+    if (this.texts.has(key)) return this.texts.get(key);
+    let run, drawn = performance.now();
+    for (run of translate(this.core, state)) {
+      if (performance.now() - drawn < 100) continue;
+      await pause(0);
+      if (stale()) return null;
+      drawn = performance.now();
+    }
+    const {text} = run();
+    this.texts.set(key, text);
+    return text;
+  }
+  async pair_of(s, change, stale) { // the translations without and with a change
+    return [await this.text_of({...DEFAULT, s}, stale), await this.text_of({...change, s}, stale)];
+  }
+  async seek(stale) { // whether another sentence is shown, whose translation is changed
+    this.seeks = false;
+    const change = {...DEFAULT, ...pick(this.state, ["bug", ...CHANGES]), masked: []};
+    for (const s of [this.state.s, ...this.sentences()]) {
+      const [before, after] = await this.pair_of(s, change, stale);
+      if (stale()) return true;
+      if (before !== after && s === this.state.s) return false;
+      if (before !== after) {
+        this.set({s, part: 0, begin: [], masked: []}, true);
+        return true;
+      }
+      this.say("Looking for a sentence that this changes …");
+    }
+    this.say("None of the example sentences is changed by this.", true);
+    return false;
+  }
+  async try_all() { // the change on every example sentence
+    const {number} = this, stale = () => number !== this.number;
+    const change = {...DEFAULT, ...pick(this.state, CHANGES), masked: []}, rows = [];
+    this.trial = rows;
+    for (const s of this.chips()) {
+      const [before, after] = await this.pair_of(s, change, stale);
+      if (stale()) return;
+      rows.push([s, before, after]);
+      this.render();
+    }
+    const kept = rows.filter(([, before, after]) => before === after).length;
+    rows.told = `${kept} of ${rows.length} example sentences keep their translation.`;
+    this.render(rows.told);
+    this.spoken.textContent = rows.told;
   }
   changed() {
     return differs(this.state, CHANGES);
   }
   show(run) { // with the alignment of the corpus, while the translation is its own
-    const {s} = this.state;
-    const example = this.stored.examples.find(one => one.src === s && one.tgt === run?.text);
+    const {s} = this.state, {examples = []} = this.stored;
+    const example = examples.find(one => one.src === s && one.tgt === run?.text);
     this.run = example ? {...run, gold: gold_links(example, run.src, run.tgt)} : run;
     this.render();
   }
@@ -452,23 +578,51 @@ class Page {
       tab.tabIndex = on ? 0 : -1;
       if (on) this.panel.setAttribute("aria-labelledby", tab.id);
     }
-    this.source.replaceChildren(...draw.marked(this.core?.words?.parts(state.s) ?? []));
     this.output.textContent = run ? run.text : "";
+    this.render_words();
     if (this.small) root.querySelector("p a").href = `live.html${write_state(state)}`;
     else this.guide.replaceChildren(...this.tour());
     this.panel.replaceChildren(...[this.view()].flat(9).filter(Boolean));
-    const told = ["attention", "steps"].includes(state.tab) && this.has_maps();
     const cut = run?.cut ? ` Only the first ${LONGEST} tokens were read.` : "";
-    this.say(message || (told ? draw.describe(run, this.picked()) : "") + cut);
+    this.say(message || this.told() + cut);
     if (focus) root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+  }
+  render_words() { // the German side with its glosses, and marks for unknown words
+    const {state, core, gloss, run} = this, {from, to} = direction(this.shown);
+    const parts = core?.words?.parts(state.s) ?? [[clean_text(state.s), false]];
+    this.source.replaceChildren(...draw.words_of_text(parts, from === "de" ? gloss : null));
+    const made = to === "de" && run ? draw.words_of_text([[run.text, false]], gloss) : [];
+    this.target.replaceChildren(...made);
+  }
+  told() { // one sentence about the view, computed from the run
+    const {run, state: {tab}} = this;
+    if (tab === "change" && this.original != null && this.changed()) {
+      if (this.original === run?.text) return "This change leaves the translation as it is.";
+      return `Without the change: ${this.original}`;
+    }
+    if (!this.has_maps() || run.long) return "";
+    if (["attention", "steps"].includes(tab)) return draw.describe(run, this.picked());
+    if (tab === "maps") return draw.describe_heads(run);
+    if (!run.seen) return "";
+    if (tab === "vectors") return draw.describe_vectors(run, this.source_at());
+    if (tab === "probabilities") return draw.describe_next(run, this.step_at());
+    return tab === "beam" ? draw.describe_beam(run) : "";
+  }
+  source_at() {
+    return Math.min(this.state.at, this.run.src.length - 1);
+  }
+  step_at() {
+    return Math.min(this.state.at, this.run.tgt.length - 2);
   }
   has_maps() {
     return this.run && Object.keys(this.run.maps).length > 0;
   }
   picked() { // the state, limited to what the run has
     const {run, state} = this;
-    const module = run.maps[state.module] ? state.module : Object.keys(run.maps)[0];
-    const head = state.tab === "steps" ? Math.max(state.head, 0) : state.head;
+    const names = Object.keys(run.maps), last = names.findLast(draw.is_cross) ?? names[0];
+    const module = run.maps[state.module] ? state.module : last;
+    const most = run.maps[module].length - 1, one = Math.min(state.head, most);
+    const head = state.tab === "steps" ? Math.max(one, 0) : one;
     return {...state, module, head, at: Math.min(state.at, draw.sides(run, module)[1].length - 1)};
   }
   view() {
@@ -483,14 +637,15 @@ class Page {
     if (!run || long) return long;
     if (!this.has_maps()) return el("p", {}, "All layers with attention are removed.");
     if (run.seen || ["attention", "maps"].includes(tab)) return this[tab]();
-    const title = "Load the model (1.7 MB) to see these numbers"; // the stored run has none
+    const title = `Load the model (${this.size()}) to see these numbers`; // a stored run has none
     return button(title, null, () => this.update(), {class: "go"});
   }
 
-  option(label, key, values) { // a choice of one value; `values` are pairs of value and title
+  option(label, key, values, chosen = {}) { // of one value; `values` are pairs of value and title
+    const value = key in chosen ? chosen[key] : this.state[key];
     const select = el("select",
       {"data-key": key, onchange: () => this.set({[key]: values[select.selectedIndex][0]})},
-      values.map(([value, title]) => el("option", {selected: value === this.state[key]}, title)));
+      values.map(([one, title]) => el("option", {selected: one === value}, title)));
     return el("label", {}, label, select);
   }
   slider(label, key) {
@@ -520,11 +675,12 @@ class Page {
   }
   module_picker() {
     return this.option("Where", "module",
-      Object.keys(this.run.maps).map(name => [name, draw.module_title(name)]));
+      Object.keys(this.run.maps).map(name => [name, draw.module_title(name)]), this.picked());
   }
   head_picker(...first) {
-    const heads = [0, 1, 2, 3].map(i => [i, `head ${i + 1}`]);
-    return this.option("Head", "head", [...first, ...heads]);
+    const picked = this.picked(), count = this.run.maps[picked.module].length;
+    const heads = count_to(count).map(i => [i, `head ${i + 1}`]);
+    return this.option("Head", "head", [...first, ...heads], picked);
   }
   beam_options() {
     const score = this.run?.score;
@@ -559,16 +715,16 @@ class Page {
     ];
   }
   vectors() {
-    const {src} = this.run;
+    const {src, seen} = this.run, {cols} = seen.src_embed.out;
     return [
       this.token_picker("Source token", src),
       el("p", {},
-        "Each strip is one vector of 128 numbers; blue is positive, orange is negative."),
-      draw.vectors_view(this.run, Math.min(this.state.at, src.length - 1)),
+        `Each strip is one vector of ${cols} numbers; blue is positive, orange is negative.`),
+      draw.vectors_view(this.run, this.source_at()),
     ];
   }
   probabilities() {
-    const {run, state} = this, at = Math.min(state.at, run.tgt.length - 2);
+    const {run, state} = this, at = this.step_at();
     const chosen = run.ids.slice(1, at + 1), before = run.tgt.slice(1, at + 1).map(word).join(" ");
     const begin = ids => this.set({begin: ids, beam: 1});
     return [
@@ -613,33 +769,41 @@ class Page {
       el("fieldset", {}, el("legend", {}, title), el("div", {class: "options"}, kids));
     const swap = i => button(`${words[i]} ↔ ${words[i + 1]}`, `swap ${i}`,
       () => this.set({s: this.with_sentence(text => swapped(text, i)), masked: [], begin: []}));
-    const layer = name => `${name.slice(0, 7)} layer ${+name.at(-1) + 1}`;
+    const layer = name => `${name.slice(0, 7)} layer ${+name.split(".")[2] + 1}`;
+    const config = this.core?.config ?? shape_of(this.run);
     const heads = name => {
       const title = draw.module_title(name);
       return el("div", {class: "controls heads", role: "group", "aria-label": title},
         el("span", {}, title),
-        [0, 1, 2, 3].map(i => this.member(String(i + 1), "heads", `${name}.${i}`)));
+        count_to(config.h).map(i => this.member(String(i + 1), "heads", `${name}.${i}`)));
     };
     return [
       el("p", {}, "Each change applies to the running model. ",
         "The maps and the other views show the changed model."),
-      this.original && this.changed() &&
-        el("p", {}, "Unchanged model: ", el("b", {}, this.original)),
+      this.changed() && this.chips().length > 1 && controls(
+        button("Show a sentence that this changes", "seek", () => {
+          this.seeks = true;
+          this.update();
+        }),
+        button(`Try it on ${this.chips().length} sentences`, "try", () => this.try_all())),
+      this.trial && draw.trial_view(this.trial, s => this.submit(s)),
       part("Hide a source word", words.map((title, i) => this.member(title, "masked", i))),
       part("Swap a word with the next", words.slice(1).map((_, i) => swap(i))),
-      part("Remove a layer", LAYERS.map(name => this.member(layer(name), "layers", name))),
+      part("Remove a layer",
+        layers_of(config).map(name => this.member(layer(name), "layers", name))),
       part("Positions", this.box("add the positional encoding", "positions", state.positions,
         positions => this.set({positions}))),
       part("Search", this.beam_options()),
-      part("Remove heads", MODULES.map(heads)),
+      part("Remove heads", modules_of(config).map(heads)),
     ];
   }
 
   bug() {
     const {bug} = this.state, index = BUGS.findIndex(one => one.title === bug);
-    const next = () => { // another one, in the unchanged model
+    const next = () => { // another one, in the unchanged model, on a sentence that it breaks
       const n = (index + 1 + Math.floor(Math.random() * (BUGS.length - 1))) % BUGS.length;
       const {heads, layers, begin, masked, positions, beam} = DEFAULT;
+      this.seeks = true;
       this.set({bug: BUGS[n].title, heads, layers, begin, masked, positions, beam});
     };
     const begin = controls(
@@ -654,14 +818,23 @@ class Page {
     const link = el("p", {hidden: true},
       el("a", {href: "bug_museum.html"}, `“${bug}” in the bug museum`));
     const told = el("p", {class: "answer", "aria-hidden": "true"}); // beside the buttons
-    const answer = (title, {target}) => {
-      const right = title === bug;
+    const answer = async ({title, symptom}, {target}) => {
+      const right = title === bug, {number, state: {s}} = this;
       target.classList.toggle("wrong", !right);
-      this.say(right ? `Correct: ${title}.` : `${title}: this bug has another symptom.`);
-      told.textContent = this.status.textContent;
-      if (right) link.hidden = false;
+      link.hidden &&= !right;
+      const other = right ? "" : await this.text_of({...DEFAULT, s, bug: title});
+      if (number !== this.number) return;
+      const effect = other === this.run.text
+        ? "It gives the same translation here: compare the maps."
+        : `With it the translation is “${other}”`;
+      const said = right ? `Correct: ${title}. ${symptom}`
+        : `${title}: this bug has another symptom. ${symptom} ${effect}`;
+      this.say(said, true);
+      told.textContent = said;
+      told.scrollIntoView({block: "nearest"});
     };
-    const causes = BUGS.map(({title}) => button(title, title, event => answer(title, event)));
+    const causes = BUGS.map(one =>
+      button(one.title, one.title, event => answer(one, event)));
     return [
       el("p", {}, "Without the bug: ", el("b", {}, this.original ?? "")),
       begin,
@@ -690,6 +863,7 @@ class Page {
 
 const roots = document.querySelectorAll("[data-live]"); // each keeps its stored picture until here
 if (roots.length) {
-  const stored = await (await fetch(here("example.json"))).json();
-  for (const root of roots) root.page = new Page(root, stored);
+  const [models, phrases] = await Promise.all([list_models(), read_json("phrases.json")]);
+  const stored = models[0].example ? await read_stored(models[0]) : {};
+  for (const root of roots) root.page = new Page(root, {models, phrases, stored});
 }

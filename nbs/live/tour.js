@@ -1,8 +1,8 @@
 // Ten steps through one translation; each sets the state of the page, the rest is as at the start.
-const EXAMPLE = "Der Mann möchte das Buch nicht kaufen.";
-const CROSS = {tab: "attention", module: "decoder.layers.1.src_attn", head: -1, at: 6};
-const step = (title, text, anchor, state) =>
-  ({title, text, link: `transformer.html#${anchor}`, state: {s: EXAMPLE, ...state}});
+// A step that seeks shows another sentence where its change leaves the translation as it is.
+const CROSS = {tab: "attention", head: -1, at: 6};
+const step = (title, text, anchor, state, seeks = false) =>
+  ({title, text, link: `transformer.html#${anchor}`, state, seeks});
 
 export const TOUR = [
   step("Tokens",
@@ -18,14 +18,15 @@ export const TOUR = [
     "them into weights that sum to 1.",
     "attention", {tab: "steps", module: "encoder.layers.0.self_attn", head: 0, at: 2}),
   step("Heads",
-    "Every layer has four heads with projections of their own, so each can attend to other tokens.",
+    "Every layer has several heads with projections of their own, so each can attend to other " +
+    "tokens.",
     "multi-head-attention", {tab: "maps", module: "encoder.layers.1.self_attn", head: 0}),
   step("Causal mask",
     "In the decoder a token must not see later ones. Their scores become −∞, their weights 0.",
     "masks", {tab: "steps", module: "decoder.layers.0.self_attn", head: 0, at: 2}),
   step("Cross-attention",
-    "The decoder's queries attend to the encoder's outputs. To generate “buy”, the decoder " +
-    "attends to “kaufen” at the end of the German sentence.",
+    "The decoder's queries attend to the encoder's outputs: to generate a word, the decoder " +
+    "reads the source words that it needs, wherever they stand.",
     "encoder-and-decoder", {...CROSS, gold: true}),
   step("Logits and probabilities",
     "The last hidden state gives one logit per token. Temperature, top-k and top-p decide which " +
@@ -36,11 +37,10 @@ export const TOUR = [
     "compares them by their normalized log-probability.",
     "greedy-decoding", {tab: "beam", beam: 4}),
   step("Positions removed",
-    "Without the positional encoding the encoder sees a set of words, and the teacher and the " +
-    "woman exchange their roles.",
-    "positional-encoding", {s: "Der Lehrer kennt die Frau.", tab: "change", positions: false}),
+    "Without the positional encoding the encoder sees a set of words. Who does what to whom?",
+    "positional-encoding", {tab: "change", positions: false}, true),
   step("A bug",
-    "The scores are computed with queries and keys exchanged. Shapes and types are right, the " +
-    "translation is not. Choose the cause below.",
-    "attention", {tab: "bug", bug: "Queries and keys exchanged"}),
+    "One of ten bugs is in the model. Shapes and types are right, the translation is not. " +
+    "Choose the cause below.",
+    "attention", {tab: "bug", bug: "Queries and keys exchanged"}, true),
 ];

@@ -233,12 +233,12 @@ export class EncoderDecoder { // §3
 
 export function make_model(weights, config) { // source, target and output share one matrix
   check_model(weights, config);
-  const {N, h, d_model} = config;
+  const {N, N_decoder, h, d_model} = config;
   const table = weights["generator.proj.weight"];
   const embed = name => new Embed(name, new Embeddings(table), new PositionalEncoding(d_model));
   return new EncoderDecoder({
     encoder: new Stack(weights, "encoder", EncoderLayer, N, h),
-    decoder: new Stack(weights, "decoder", DecoderLayer, N, h),
+    decoder: new Stack(weights, "decoder", DecoderLayer, N_decoder ?? N, h),
     src_embed: embed("src_embed"), tgt_embed: embed("tgt_embed"),
     generator: new Generator(weights, "generator.proj")});
 }
