@@ -100,6 +100,7 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	rm -rf _site
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
+	$(BIN)/python -W ignore docs/llms.py _sphinx _site
 	cp -rL nbs/live _site/ # with the pocket model, which is a link
 	$(BIN)/python -W ignore .ci/live_models.py _site/live
 
@@ -112,6 +113,7 @@ preview: site ## the site on http://localhost:8000
 test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
 	$(BIN)/python docs/test_menu.py
 	$(BIN)/python docs/test_bridge.py
+	$(BIN)/python -W ignore docs/test_llms.py _site
 	$(BIN)/python .ci/site.py _site
 	$(BIN)/python .ci/live.py 500 _site
 

@@ -48,6 +48,7 @@ def show_menu(app, name, template, context, doctree): # the reader's part open, 
                         groups=[SimpleNamespace(title=group.title, pages=[(page, titles[page]) for page in group.pages]) for group in part.groups])
         for part in MENU]
     if name not in titles and name != 'index': return
+    context['metatags'] = f'{context.get("metatags", "")}\n<link rel="alternate" type="text/markdown" href="{name}.md">' # see llms.py
     for key, page in zip(('prev', 'next'), neighbors(MENU, name)):
         context[key] = page and dict(link=app.builder.get_relative_uri(name, page), title=titles[page])
 
