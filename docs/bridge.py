@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import nbformat
 import yaml
 from nbdev.config import get_config
 
+from describe import describe
 from menu import minutes, page, pages, parts, place
 
 CFG, VEGA, SVG, MD = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml', 'text/markdown'
@@ -65,10 +67,11 @@ def heights(spec): return [spec['height']] if isinstance(spec.get('height'), int
 
 def picture(data): # a drawing as it is; a chart as its data for charts.js, with room for it, and its stored picture where scripts are off
     if SVG in data: return f'<div class="drawing">{local("".join(data[SVG]), "html")}</div>'
-    stored = f'<img alt="Chart" src="data:image/png;base64,{data.get("image/png", "").strip()}">'
+    words = escape(describe(data[VEGA]))
+    stored = f'<img alt="{words}" src="data:image/png;base64,{data.get("image/png", "").strip()}">'
     room = max(heights(data[VEGA]), default=150) + 60
     spec = json.dumps(data[VEGA]).replace('</', r'<\/')
-    return f'<figure class="chart" style="min-height: {room}px"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
+    return f'<figure class="chart" role="group" aria-label="{words}" style="min-height: {room}px"><script type="application/json">{spec}</script><noscript>{stored}</noscript></figure>'
 
 def table(html): # in the style of the site, also a Styler's; pandas puts the name of an index into a row of its own
     html = re.sub(r'<style[^>]*>[\s\S]*?</style>\s*', '', html)

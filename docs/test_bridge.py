@@ -51,6 +51,7 @@ assert both.source == '<span id="api-f"></span><span id="api-C.m"></span>\n\n###
 assert [*bridge.members('class C:\n    def m(self): ...\n    def _p(self): ...\ndef f(): ...')] == ['C.m'], 'links lead to methods, too'
 assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
+assert 'aria-label="Chart"' in chart.outputs[0].data['text/html'], 'a chart is described in words'
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```', '```{toctree}\n:hidden:\n:caption: Last\n\nlast\n```']
 named = '<thead>\n<tr style="text-align: right;">\n<th></th>\n<th>a</th>\n</tr>\n<tr>\n<th>n</th>\n<th></th>\n</tr>\n</thead>'

@@ -47,6 +47,7 @@ const vega = () => library ??= new Promise((done, fail) => {
 async function draw(figure, below = false) {
   await vega();
   const spec = JSON.parse(figure.querySelector("script").textContent), room = document.querySelector(".bd-article").clientWidth - 20;
+  spec.description = figure.getAttribute("aria-label"); // what a screen reader says
   spec.$schema = "https://vega.github.io/schema/vega-lite/v6.json";
   merge(spec.config, {axis: {...text, labelSeparation: 6}, legend: text, header: text}); // labels closer than this are left out
   each(spec, part => { for (const key of ["fontSize", "labelFontSize", "titleFontSize"]) if (part[key] < 11) part[key] = 11; });

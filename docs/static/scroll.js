@@ -3,6 +3,8 @@ const wide = ".bd-article pre, .bd-article .cell_output > .output, .bd-article t
 function mark(box) {
   const hidden = box.scrollWidth - box.clientWidth;
   box.toggleAttribute("data-wide", hidden > 4);
+  if (hidden > 4) box.tabIndex = 0; // the arrow keys scroll it
+  else box.removeAttribute("tabindex");
   box.toggleAttribute("data-more", hidden - box.scrollLeft > 4);
 }
 
