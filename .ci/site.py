@@ -20,9 +20,12 @@ SEARCHES = { # the page that teaches it comes first
     'label smoothing': ('transformer', 'learning', 'losses'), 'beam search': ('beam', 'beam_search'),
     'positional encoding': ('transformer', 'position_encodings'), 'layer normalization': ('transformer', 'normalization'),
     'BLEU': ('evaluation', 'metrics'), 'checkpoint averaging': ('checkpoints',), 'teacher forcing': ('transformer',),
-    'KV cache': ('cache',)}
+    'KV cache': ('cache',), 'RoPE': ('positions', 'position_schemes'), 'FlashAttention': ('fast', 'modern'), 'fine-tune': ('faq', 'cli_train', 'training'),
+    'checkpoint': ('checkpoints',), 'Colab': ('faq',), 'mask wrong': ('faq', 'bug_museum'), 'loss nan': ('faq', 'bug_museum')}
 FAULTS = dict(empty='charts without marks', tables='tables shown as text', drawings='empty drawings', raw='formulas not rendered', wide='pixels too wide',
               small='texts below 10 px', cut='code blocks cut', silent='boxes that scroll without a hint', split='names broken or cut in the contents')
+ACCESSIBLE = ('index', 'transformer', 'one_token', 'live', 'attention', 'beam_search', 'attention_maps', 'exercises', 'bug_museum', 'paper')
+AXE = Path('docs/node_modules/axe-core/axe.min.js')
 HEAVIEST = 3_000_000 # bytes of a first visit
 FLAGS = '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync'.split()
 SETTLED = '''async theme => {
@@ -101,6 +104,42 @@ async def look(browser, base, name, facts, faults):
         if PICTURES: await page.screenshot(path=PICTURES/f'{Path(name).stem}-{how}.png', full_page=True)
     await context.close()
 
+async def accessible(browser, base, faults):
+    "No serious finding of axe on ten pages, each in light and dark"
+    if not AXE.is_file(): return faults.append(f'{AXE} is missing: run npm ci in docs')
+    for name in ACCESSIBLE:
+        page = await watched(context := await browser.new_context(viewport=dict(width=1280, height=900)), base, faults)
+        await page.goto(f'{base}{name}.html')
+        for theme in ('light', 'dark'):
+            await page.evaluate(SETTLED, theme)
+            await page.evaluate(AXE.read_text(encoding='utf-8'))
+            found = await page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)")
+            for v in found:
+                if v['impact'] not in ('serious', 'critical'): continue
+                faults.append(f"{name} ({theme}): {v['help']}: {len(v['nodes'])}, {v['nodes'][0]['html'][:160]}")
+        await context.close()
+
+async def path(browser, base, faults):
+    "From the start page, Next leads through the first part to its end; the menu shows the page that is open"
+    page = await watched(context := await browser.new_context(viewport=dict(width=1280, height=900)), base, faults)
+    await page.goto(base, wait_until='domcontentloaded')
+    learn = await page.locator('.menu details').first.locator('a').evaluate_all('links => links.map(a => a.href)')
+    walk = []
+    while (following := page.locator('.prev-next-area a.right-next')) and await following.count():
+        await page.goto(await following.evaluate('a => a.href'), wait_until='domcontentloaded')
+        walk.append(page.url)
+        current = page.locator('.menu details[open] [aria-current=page]')
+        if await current.count() != 1 or await page.locator('.menu details[open]').count() != 1: faults.append(f'{page.url.removeprefix(base)}: the menu does not show it')
+        if f'Learn: {len(walk)} of {len(learn)}' not in await page.locator('p.place').inner_text(): faults.append(f'{page.url.removeprefix(base)}: not at its place')
+    if walk != learn: faults.append(f'Next leads through {len(walk)} pages, the menu lists {len(learn)}')
+    await page.set_viewport_size(dict(width=390, height=844))
+    await page.goto(learn[-1])
+    await page.click('.primary-toggle')
+    await page.wait_for_timeout(500)
+    box = await page.locator('.menu [aria-current=page]').bounding_box()
+    if not box or not 0 <= box['y'] <= 844: faults.append('phone: the menu opens far from the current page')
+    await context.close()
+
 async def without_scripts(browser, base, faults):
     "Charts are pictures where scripts are off"
     page = await (context := await browser.new_context(java_script_enabled=False)).new_page()
@@ -160,7 +199,9 @@ async def main():
         async def worker():
             while work: await look(browser, base, work.pop(), facts, faults)
         await asyncio.gather(worker(), worker())
+        await path(browser, base, faults)
         await search(browser, base, faults)
+        await accessible(browser, base, faults)
         await without_scripts(browser, base, faults)
         await browser.close()
     faults += broken(base, facts)

@@ -1,6 +1,10 @@
 // A section whose heading is the query comes first; pages that only list or mention terms come last.
 const ORDER = ["transformer", "attention", "position_encodings", "normalization", "architecture", "learning", "fast", "cache", "losses"];
 const LISTS = ["faq", "glossary", "bibliography", "bug_museum", "solutions", "exercises", "all"];
+// What stands on many pages, by the page that answers it.
+const ANSWERS = {
+  "colab": "faq", "mask wrong": "faq", "loss nan": "faq", "fine-tune": "faq", "rope": "positions", "flashattention": "fast",
+};
 var Scorer = {
   score: ([docname, title, , , score]) => {
     const query = (new URLSearchParams(location.search).get("q") ?? "").toLowerCase().trim();
@@ -8,6 +12,7 @@ var Scorer = {
     if (heading === query) score += 200;
     else if (heading.includes(query)) score += 60;
     if (place >= 0) score += 20 - place;
+    if (ANSWERS[query] === docname) return score + 500;
     return LISTS.includes(docname) ? score - 100 : score;
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,
