@@ -65,7 +65,7 @@ export function words_of_text(parts, gloss) {
 }
 
 export function module_title(name) {
-  const stack = is_encoder(name) ? "Encoder" : "Decoder", layer = +name.split(".")[2] + 1;
+  const stack = is_encoder(name) ? "Encoder" : "Decoder", layer = name.split(".")[2];
   const self = is_encoder(name) ? "self-attention" : "masked self-attention";
   return `${stack} layer ${layer}, ${is_cross(name) ? "cross-attention" : self}`;
 }
@@ -102,7 +102,7 @@ export function describe_heads(run) { // the head whose queries agree most on on
   const rows = Object.entries(run.maps)
     .flatMap(([name, heads]) => heads.map((head, i) => [sharp(head), name, i]));
   const [most, name, i] = rows.reduce((a, b) => (b[0] > a[0] ? b : a));
-  return `Sharpest: ${module_title(name)}, head ${i + 1}; on average a query gives `
+  return `Sharpest: ${module_title(name)}, head ${i}; on average a query gives `
     + `${percent(most)} of its weight to one key.`;
 }
 
@@ -170,8 +170,8 @@ const map_picture = rows =>
 
 export function maps_view(run, {module, head}, pick) {
   const map = (name, rows, i) => {
-    const label = `${module_title(name)}, head ${i + 1}`, pressed = name === module && i === head;
-    return button([map_picture(rows), `head ${i + 1}`], `map ${name} ${i}`, () => pick(name, i),
+    const label = `${module_title(name)}, head ${i}`, pressed = name === module && i === head;
+    return button([map_picture(rows), `head ${i}`], `map ${name} ${i}`, () => pick(name, i),
       {"aria-pressed": String(pressed), "aria-label": label});
   };
   const axis = (title, pieces) => `${title}: ${pieces.map(word).join(" ")}`;
@@ -203,10 +203,10 @@ export function steps_view(run, {module, head, at}) { // one query: scores, scal
   ];
 }
 
-function strip(values, title) { // one vector: blue is positive, orange negative
+function strip(values, title) { // one vector: orange is positive, blue negative
   const most = Math.max(...values.map(Math.abs)) || 1, largest = most.toFixed(2);
   const squares = values.map((x, i) =>
-    square(i, 0, Math.abs(x) / most, {style: x < 0 ? "fill:var(--gold)" : null},
+    square(i, 0, Math.abs(x) / most, {style: x > 0 ? "fill:var(--gold)" : null},
       svg("title", {}, x.toFixed(3))));
   const label = `${title ?? "vector"}, ${values.length} numbers up to ${largest}`;
   return el("div", {},
@@ -218,7 +218,7 @@ export function vectors_view(run, at) { // embedding, position, sum, and each en
   const {tokens, out} = run.seen.src_embed, of = matrix => Array.from(matrix.row(at));
   const position = of(out).map((x, i) => x - of(tokens)[i]);
   const layers = Object.keys(run.seen).filter(name => /^encoder\.layers\.\d+$/.test(name));
-  const after = name => `After encoder layer ${+name.split(".")[2] + 1}`;
+  const after = name => `After encoder layer ${name.split(".")[2]}`;
   return [
     strip(of(tokens), "Embedding · √D"),
     strip(position, `Positional encoding of position ${at}`),

@@ -679,7 +679,7 @@ class Page {
   }
   head_picker(...first) {
     const picked = this.picked(), count = this.run.maps[picked.module].length;
-    const heads = count_to(count).map(i => [i, `head ${i + 1}`]);
+    const heads = count_to(count).map(i => [i, `head ${i}`]);
     return this.option("Head", "head", [...first, ...heads], picked);
   }
   beam_options() {
@@ -719,7 +719,7 @@ class Page {
     return [
       this.token_picker("Source token", src),
       el("p", {},
-        `Each strip is one vector of ${cols} numbers; blue is positive, orange is negative.`),
+        `Each strip is one vector of ${cols} numbers; orange is positive, blue is negative.`),
       draw.vectors_view(this.run, this.source_at()),
     ];
   }
@@ -769,13 +769,13 @@ class Page {
       el("fieldset", {}, el("legend", {}, title), el("div", {class: "options"}, kids));
     const swap = i => button(`${words[i]} ↔ ${words[i + 1]}`, `swap ${i}`,
       () => this.set({s: this.with_sentence(text => swapped(text, i)), masked: [], begin: []}));
-    const layer = name => `${name.slice(0, 7)} layer ${+name.split(".")[2] + 1}`;
+    const layer = name => `${name.slice(0, 7)} layer ${name.split(".")[2]}`;
     const config = this.core?.config ?? shape_of(this.run);
     const heads = name => {
       const title = draw.module_title(name);
       return el("div", {class: "controls heads", role: "group", "aria-label": title},
         el("span", {}, title),
-        count_to(config.h).map(i => this.member(String(i + 1), "heads", `${name}.${i}`)));
+        count_to(config.h).map(i => this.member(String(i), "heads", `${name}.${i}`)));
     };
     return [
       el("p", {}, "Each change applies to the running model. ",
