@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['EXERCISES', 'FEEDBACK', 'Exercise', 'calls', 'exercise', 'run_trial', 'difference', 'PlainText', 'Feedback', 'check',
-           'hint', 'progress', 'stub', 'exercise_notebook', 'write_exercises']
+           'hint', 'progress', 'smoothed_loss', 'beam_step', 'accumulate', 'stub', 'with_hints', 'exercise_notebook',
+           'write_exercises']
 
 # %% ../../nbs/87_tutor.ipynb #aa368da0
 import ast
@@ -15,8 +16,10 @@ import gc
 import hashlib
 import inspect
 import json
+import math
 import os
 import random
+import re
 import signal
 import sys
 import textwrap
@@ -41,6 +44,7 @@ from torch import Tensor, nn
 from .. import transformer as core
 from ..checks import check_choice, check_number, short_repr
 from ..data.bpe import learn_bpe, merge_pair
+from ..files import write_json
 from ..inference.evaluation import bleu_counts, bleu_of_counts, corpus_bleu
 
 # %% ../../nbs/87_tutor.ipynb #32bf393b
@@ -51,6 +55,8 @@ class Exercise:
     trial:Callable               # Generator function: attempt -> pairs (description, result)
     mistakes:tuple[tuple, ...]   # Rows (old text, new text, ..., message)
     hints:tuple[str, ...]        # Hints, each more detailed than the one before
+    level:int=1                  # 1: one part, 2: several parts, 3: a program
+    minutes:int=10               # Time that a reader needs
 
     @property
     def reference(self)->Callable: return self.sources[-1]
@@ -472,19 +478,38 @@ def hint(
     texts = [number, *hints, "No more hints: see the solutions."]
     return PlainText(texts[min(n, len(hints) + 1)])
 
+# %% ../../nbs/87_tutor.ipynb #371896e7
+def _remembered(file):
+    "Return the names of the exercises that a file calls solved."
+    if not file.exists(): return []
+    place = short_repr(str(file))
+    try: names = json.loads(file.read_text(encoding="utf-8"))["solved"]
+    except (OSError, ValueError, LookupError, TypeError): names = None
+    if isinstance(names, list) and all(isinstance(name, str) for name in names): return names
+    raise ValueError(f"file={place} holds no progress: choose another name.")
+
 def progress(
     attempts:Mapping|None=None, # Attempts by name; None: the names of the caller's notebook
+    file:str|Path|None=None,    # JSON file that remembers solved exercises; None: no file
 )->PlainText: # Number of correct attempts, and feedback on the others
     "Check all attempts."
     if attempts is None: attempts = sys._getframe(1).f_globals
     if not isinstance(attempts, Mapping):
         kind = type(attempts).__name__
         raise TypeError(f"attempts is a {kind}: give a dictionary, such as globals().")
-    lines = []
+    before = [] if file is None else _remembered(Path(file))
+    lines, correct, stubs = [], [], 0
     for name in EXERCISES:
         text = check(name, attempts[name]) if name in attempts else "not yet: missing"
-        if text != "correct": lines.append(f"{name:24}{text}")
-    total = f"{len(EXERCISES) - len(lines)} of {len(EXERCISES)} are correct"
+        if text == "correct": correct.append(name)
+        elif text == "not yet: not implemented": stubs += 1
+        else: lines.append(f"{name:24}{text}" + " (solved before)" * (name in before))
+    if stubs: lines.append(f"{stubs} are not implemented")
+    total = f"{len(correct)} of {len(EXERCISES)} are correct"
+    if file is not None:
+        new = [name for name in correct if name not in before]
+        write_json(file, dict(solved=[*before, *new]))
+        total += f", {len(new)} of them for the first time"
     return PlainText("\n".join([total, *lines]))
 
 # %% ../../nbs/87_tutor.ipynb #aa32c048
@@ -634,6 +659,85 @@ def _try_greedy_decode(attempt):
 
 exercise(_try_greedy_decode, core.greedy_decode)
 
+# %% ../../nbs/87_tutor.ipynb #6c42b7e9
+def smoothed_loss(
+    probabilities:list,  # Predicted probability of each token, V numbers
+    label:int,           # Label
+    padding_idx:int=2,   # Id of padding
+    smoothing:float=0.1, # ε
+)->tuple:                # Target distribution, a list of V numbers, and the loss in nats
+    "Smooth one label and compute the KL divergence of the prediction, without tensors."
+    V = len(probabilities)
+    if label == padding_idx: return [0.] * V, 0.
+    target = [smoothing / (V - 2)] * V
+    target[padding_idx] = 0.
+    target[label] = 1 - smoothing
+    loss = sum(p * math.log(p / q) for p, q in zip(target, probabilities) if p > 0)
+    return target, loss
+
+_THIRDS = [.2, .1, .1, .3, .1, .2]
+exercise(calls(label_3=(_THIRDS, 3, 2, .4), label_0_and_padding_5=(_THIRDS, 0, 5, .4),
+               a_label_that_is_padding=(_THIRDS, 2, 2, .4),
+               label_4_without_smoothing=(_THIRDS, 4, 2, 0.)),
+         smoothed_loss)
+
+# %% ../../nbs/87_tutor.ipynb #2ccb19a8
+def beam_step(
+    scores:Tensor, # Log-probabilities of the hypotheses `(k,)`
+    logp:Tensor,   # Log-probabilities of their next tokens `(k, V)`
+    ended:Tensor,  # True: the hypothesis has ended `(k,)`
+    width:int,     # Number of hypotheses to keep
+    pad:int=2,     # Id of padding
+)->tuple:          # Scores, numbers of the extended hypotheses and tokens, each `(width,)`
+    "Extend the hypotheses by one token and keep the best."
+    padded = torch.full_like(logp, -torch.inf)
+    padded[:, pad] = 0
+    logp = torch.where(ended[:, None], padded, logp)
+    total = scores[:, None] + logp
+    best, at = total.flatten().topk(width)
+    return best, at // logp.size(1), at % logp.size(1)
+
+_SCORES, _NEXT = torch.tensor([-1., -1.5, -1.2]), _draw(3, 7).log_softmax(-1)
+_NONE, _LAST = torch.tensor([False] * 3), torch.tensor([False, False, True])
+exercise(calls(three_hypotheses=(_SCORES, _NEXT, _NONE, 3), the_first_step=(_SCORES[:1], _NEXT[:1],
+               _NONE[:1], 4), a_hypothesis_that_has_ended=(_SCORES, _NEXT, _LAST, 4),
+               padding_with_id_0=(_SCORES, _NEXT, _LAST, 4, 0)), beam_step)
+
+# %% ../../nbs/87_tutor.ipynb #bbf76e09
+def accumulate(
+    model:nn.Module,  # Model to train
+    batches:list,     # Batches with the attribute `ntokens`
+    loss_of:Callable, # Model and batch -> sum of the losses of the batch
+    optimizer:torch.optim.Optimizer, # Optimizer of the model's parameters
+    accum_iter:int,   # Number of batches of an update
+)->int:               # Number of updates
+    "Train on all batches once, with one update for `accum_iter` batches."
+    updates = 0
+    for start in range(0, len(batches), accum_iter):
+        group = batches[start:start + accum_iter]
+        tokens = sum(batch.ntokens for batch in group)
+        optimizer.zero_grad()
+        for batch in group:
+            (loss_of(model, batch) / tokens).backward()
+        optimizer.step()
+        updates += 1
+    return updates
+
+def _try_accumulate(attempt):
+    model, gradients = _filled(nn.Linear(3, 2)), []
+    class Recorder(torch.optim.SGD):
+        def step(self):
+            gradients.append(model.weight.grad.clone())
+            super().step()
+    batches = [SimpleNamespace(x=_draw(n, 3, seed=n), ntokens=n) for n in (1, 4, 2, 3, 5)]
+    def loss_of(m, batch): return m(batch.x).square().sum()
+    optimizer = Recorder(model.parameters(), .1)
+    yield "the number of updates", attempt(model, batches, loss_of, optimizer, 2)
+    yield "the gradients of the updates", gradients
+    yield "the weights after training", model.weight
+
+exercise(_try_accumulate, accumulate)
+
 # %% ../../nbs/87_tutor.ipynb #d19c60e4
 _PAIR, _CAT = ("a", "b"), "a cat sat on a mat"
 exercise(calls(a_b_c_a_b=("abcab", _PAIR), xa_b_c=(("xa", "b", "c"), _PAIR), c=("c", _PAIR),
@@ -680,6 +784,19 @@ def stub(
         lines[doc.end_lineno:f.end_lineno] = [" " * doc.col_offset + "raise NotImplementedError"]
     return "\n".join(lines)
 
+# %% ../../nbs/87_tutor.ipynb #4febd352
+def with_hints(
+    text:str, # Text of a cell
+)->str:       # The same text, with level, minutes and folded hints if it states an exercise
+    "Add what the table knows about an exercise to its text."
+    heading = re.search(r"(?m)^### (\w+)$", text)
+    if heading is None or heading[1] not in EXERCISES: return text
+    e = EXERCISES[heading[1]]
+    head, task = text[:heading.end()], text[heading.end():].strip("\n")
+    hints = "\n".join(f"{i}. {hint}" for i, hint in enumerate(e.hints, 1))
+    fold = f"<details><summary>Hints</summary>\n\n{hints}\n\n</details>"
+    return f"{head}\n\n*Level {e.level}, {e.minutes} minutes*\n\n{task}\n\n{fold}"
+
 # %% ../../nbs/87_tutor.ipynb #7cfa2e71
 def exercise_notebook(
     solutions:dict, # Notebook of solutions, as JSON
@@ -692,6 +809,7 @@ def exercise_notebook(
         if source.startswith("## Tests"): break
         if "remark" in marks or source.startswith("**Remark.**"): continue
         if i == 0: source = "# Exercises\n\n> Build a Transformer, with feedback on mistakes."
+        if kind == "markdown": source = with_hints(source)
         if "solution" in marks: source = stub(source.replace("#| solution\n", ""))
         digest = hashlib.sha256((kind + source).encode()).hexdigest()[:8]
         name = digest + f"-{seen[digest]}" * (digest in seen)
