@@ -25,6 +25,11 @@ class Variant:
     page:str      # Notebook, with an anchor where a section describes it
 
     @property
+    def year(self)->int: # Of the first version on arXiv
+        "Year of the paper."
+        return 2000 + int(self.paper[:2])
+
+    @property
     def link(self)->str: # Address of page and section, relative to the notebooks
         "Address of the page that explains the variant."
         page, _, section = self.page.partition("#")
@@ -37,6 +42,7 @@ KINDS = { # Kind -> aim
     "sparse attention": "efficiency", "linearized attention": "efficiency",
     "low-rank attention": "efficiency", "multi-head mechanism": "efficiency",
     "query prototypes": "efficiency", "memory compression": "efficiency",
+    "order of the work": "efficiency",
     "recurrence and memory": "longer context",
     "adaptive computation": "computation per token",
     "training": "cheaper training",
@@ -70,7 +76,7 @@ FAMILY = [
             "11_position_encodings"),
     Variant("Learned per layer", "position", "one vector per position and layer", "n²", "",
             "1808.04444", "06_positions#learned-positions-in-each-layer"),
-    Variant("Rotary", "position", "rotates queries and keys", "n²", "", "2104.09864",
+    Variant("Rotary (RoPE)", "position", "rotates queries and keys", "n²", "", "2104.09864",
             "06_positions#rotary-rotate-queries-and-keys"),
     Variant("Shaw", "attention with prior", "vectors for clipped offsets", "n²", "", "1803.02155",
             "06_positions#shaw-vectors-for-clipped-offsets"),
@@ -79,6 +85,8 @@ FAMILY = [
             "06_positions#transformer-xl-content-and-position"),
     Variant("ALiBi", "attention with prior", "penalty per distance", "n²", "", "2108.12409",
             "06_positions#alibi-a-penalty-per-distance"),
+    Variant("Position interpolation", "position", "divides the positions of longer texts", "n²",
+            "", "2306.15595", "73_modern#rotary-positions-rope-and-position-interpolation"),
     Variant("T5 bias", "attention with prior", "one number per bucket of offsets", "n²", "",
             "1910.10683", "06_positions#t5-buckets-of-offsets"),
     Variant("DA-Transformer", "attention with prior", "learned factor per distance", "n²", "",
@@ -139,6 +147,10 @@ FAMILY += [
 # %% ../../nbs/75_family.ipynb #7876b6e1
 #| code-fold: true
 FAMILY += [
+    Variant("FlashAttention", "order of the work", "softmax over tiles of the keys",
+            "n², memory n", "", "2205.14135", "73_modern#flashattention"),
+    Variant("State-space model", "recurrence and memory", "a linear recurrence per channel", "n",
+            "", "2312.00752", "75_family#cards"),
     Variant("Multi-query attention", "multi-head mechanism", "one key and value head",
             "cache / h", "", "1911.02150", "07_layers#grouped-query-attention"),
     Variant("Grouped-query attention", "multi-head mechanism", "G key and value heads",
@@ -240,10 +252,11 @@ def family_table(
 )->str:                # Markdown
     "Return a table of variants."
     if aim is not None: check_choice("aim", aim, list(dict.fromkeys(KINDS.values())))
-    lines = ["| variant | kind | mechanism | cost | approximates | paper |", "|---" * 6 + "|"]
+    head = "| variant | year | mechanism | cost | approximates | kind | paper |"
+    lines = [head, "|---" * 7 + "|"]
     for v in FAMILY:
         if aim is not None and KINDS[v.kind] != aim: continue
         paper = f"[{v.paper}](https://arxiv.org/abs/{v.paper})"
-        cells = f"[{v.name}]({v.link})", v.kind, v.mechanism, v.cost, v.exact or "nothing", paper
-        lines.append("| " + " | ".join(cells) + " |")
+        cells = [f"[{v.name}]({v.link})", str(v.year), v.mechanism, v.cost, v.exact or "nothing"]
+        lines.append("| " + " | ".join([*cells, v.kind, paper]) + " |")
     return "\n".join(lines)
