@@ -57,7 +57,7 @@ PREPARE = '''async folder => {
     const run = s => [...translate({weights, tokenizer, config}, {...read_state(""), s})].at(-1)();
     window.columns = ({text, output}) => {
         const clean = clean_text(text), ids = tokenizer.encode(text);
-        const row = {text, clean, empty: is_empty(text), sentences: split_text(clean), words: tokenizer.words(text), ids};
+        const row = {text, clean, empty: is_empty(text), sentences: split_text(clean, "de"), words: tokenizer.words(text), ids};
         Object.assign(row, {pieces: tokenizer.pieces(ids), back: tokenizer.decode(ids), unknown: known_words.unknown(text)});
         return output === undefined ? row : {...row, output: run(text).text};
     };

@@ -20,7 +20,8 @@ const compute = text => { // the columns of the table
   return {
     clean: clean_text(text),
     empty: is_empty(text),
-    sentences: split_text(clean_text(text)),
+    sentences: split_text(clean_text(text), "de"),
+    english: split_text(clean_text(text), "en"),
     words: tokenizer.words(text),
     ids,
     pieces: tokenizer.pieces(ids),

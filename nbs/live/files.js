@@ -10,6 +10,11 @@ const FIXED = { // settings with one form here, and their value in files that le
   tie: ["all", "none"],
   positions: ["sinusoidal", "sinusoidal"],
   bias: [true, true],
+  norm: ["layer", "layer"],
+  norm_eps: [1e-6, 1e-6],
+  final_norm: [true, true],
+  ffn: ["relu", "relu"],
+  qk_norm: [false, false],
 };
 
 const OTHER = ["dropout", "attention_dropout", "activation_dropout"]; // without effect here
@@ -138,19 +143,21 @@ function check_config(config) { // the settings of the model that this page comp
     if (typeof value !== "number" || !(value >= 0 && value <= 1))
       fail(CONFIG, `${name}=${show(value)} is not a number from 0 to 1`);
   }
-  const {N, h, d_model, d_ff, N_decoder, d_k, d_v, ...rest} = config;
+  const {N, h, d_model, d_ff, N_decoder, d_k, d_v, kv_heads, ...rest} = config;
   for (const name of Object.keys(rest))
     if (!Object.hasOwn(FIXED, name) && !OTHER.includes(name))
       fail(CONFIG, `${show(name)} is not a setting that this page knows`);
   for (const [name, [wanted, usual]] of Object.entries(FIXED)) {
-    const value = config[name] === undefined ? usual : config[name];
+    const unset = name === "final_norm" ? config[name] == null : config[name] === undefined;
+    const value = unset ? usual : config[name];
     if (value !== wanted)
       fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${show(wanted)}`);
   }
   if (d_model % h) fail(CONFIG, `d_model=${d_model} is not divisible by h=${h}`);
-  for (const [name, value] of [["d_k", d_k], ["d_v", d_v]])
-    if (![undefined, null, d_model / h].includes(value))
-      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${d_model / h}`);
+  for (const [name, value, usual] of [
+    ["d_k", d_k, d_model / h], ["d_v", d_v, d_model / h], ["kv_heads", kv_heads, h]])
+    if (![undefined, null, usual].includes(value))
+      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${usual}`);
   if (N_decoder != null && (!is_count(N_decoder) || !N_decoder))
     fail(CONFIG, `N_decoder=${show(N_decoder)} is not a whole number of 1 or more`);
 }

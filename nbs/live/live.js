@@ -211,15 +211,16 @@ function* translate_sentence(core, model, text, state) {
   }
 }
 
-export function sentences_of(text) { // none, if nothing of the text can be seen
+export function sentences_of(text, lang) { // none, if nothing of the text can be seen
   if (is_empty(text)) return [];
   const start = Array.from(clean_text(text)).slice(0, MAX_CHARS).join("");
-  const texts = split_text(start);
+  const texts = split_text(start, lang);
   return texts.length === 1 ? [text] : texts;
 }
 
 export function* translate(core, state) { // sentence by sentence; the run is that of one of them
-  const model = edited_model(core.weights, core.config, state), texts = sentences_of(state.s);
+  const model = edited_model(core.weights, core.config, state);
+  const texts = sentences_of(state.s, direction({pair: "de-en", ...core}).from);
   const part = Math.min(state.part, texts.length - 1), free = {masked: [], begin: []};
   let done = [], shown = unread(core, [], [T.BOS]);
   for (const [n, text] of texts.entries()) {
@@ -454,10 +455,12 @@ class Page {
     this.say("Loading the model …");
     const loaded = entry.core ?? load(entry, watch);
     Promise.resolve(loaded).catch(() => {}); // told below
-    if (!this.run && entry.example && this.state.s === this.chips()[0]) {
-      this.stored = await read_stored(entry);
+    if (entry.example && !this.stored.run) {
+      const stored = await read_stored(entry), {s} = this.state;
       if (stale()) return false;
-      if (!differs(this.state, ["beam", "begin", "bug", ...CHANGES])) this.show(this.stored.run);
+      this.stored = stored;
+      const plain = !this.run && !differs(this.state, ["beam", "begin", "bug", ...CHANGES]);
+      if (plain && stored.run && s === this.chips()[0]) this.show(stored.run);
       this.say("Loading the model …");
     }
     try {
@@ -691,20 +694,21 @@ class Page {
   }
 
   attention() {
-    const {run, state, small} = this, aligned = run.gold && draw.is_cross(state.module);
+    const {run, state, small} = this, picked = this.picked();
+    const aligned = run.gold && draw.is_cross(picked.module);
     const gold = () =>
       this.box("gold alignment", "gold", state.gold, gold => this.set({gold}));
     return [
       !small && controls(
         this.module_picker(), this.head_picker([-1, "mean of the heads"]), aligned && gold()),
-      draw.lines_view(run, this.picked(), at => this.set({at})),
+      draw.lines_view(run, picked, at => this.set({at})),
     ];
   }
   maps() {
     const choose = (module, head) => this.set({module, head, tab: "attention"});
     return [
       el("p", {}, "A row is a query, a column is a key. Choose a head to see its lines."),
-      draw.maps_view(this.run, this.state, choose),
+      draw.maps_view(this.run, this.picked(), choose),
     ];
   }
   steps() {

@@ -1,21 +1,27 @@
-// Sentences of a text, as in nbs/25_sentences: spaCy's rules for German (rules.js) and two more.
-import {RULES} from "./rules.js";
+// Sentences of a text, as in nbs/25_sentences: spaCy's rules for German and English (rules.js) and
+// two more. Texts in other languages get the English ones.
+import {CLASSES, RULES} from "./rules.js";
 
 const WORD = "\\p{L}\\p{N}_", LETTER = "[\\p{L}\\p{Nl}\\p{No}]", SIGNS = `[^${WORD} ]{0,9}`;
 const BORDER = new RegExp(`[^${WORD} ,;:'’"()/%&+\\-]${SIGNS} ${SIGNS}${LETTER}`, "u");
 const START = new RegExp(` ?${SIGNS}(${LETTER})`, "uy");
 const CLOSED = new RegExp(`([。！？｡]+[”’」』）]*)(?=[${WORD}「『（“])`, "gu"); // needs no space
 
-const pattern = (name, flags = "u") => new RegExp(
-  RULES[name].replace(/<<(\w+)>>/g, (_, one) => RULES.classes[one]), flags);
-const compiled = () => ({
-  prefix: pattern("prefix"),
-  suffix: pattern("suffix"),
-  infix: pattern("infix", "gu"),
-  url: pattern("url"),
-});
-let rules; // compiled by the first text that may have two sentences
-const special = text => Object.hasOwn(RULES.specials, text) && RULES.specials[text].split(" ");
+function compiled({specials, ends, ...patterns}) {
+  const pattern = (name, flags = "u") => new RegExp(
+    patterns[name].replace(/<<(\w+)>>/g, (_, one) => CLASSES[one]), flags);
+  return {
+    prefix: pattern("prefix"),
+    suffix: pattern("suffix"),
+    infix: pattern("infix", "gu"),
+    url: pattern("url"),
+    ends: new Set(ends),
+    specials,
+  };
+}
+const languages = {}; // compiled by the first text that may have two sentences
+let rules; // of the language at hand
+const special = text => Object.hasOwn(rules.specials, text) && rules.specials[text].split(" ");
 const length_of = match => (match ? match[0].length : 0);
 
 function inner(word) { // tokens of a word without prefixes and suffixes
@@ -54,16 +60,15 @@ function tokens_of(word, with_specials = true) { // a word has no spaces
   return [...before, ...middle, ...after];
 }
 
-let phrases; // special cases that consist of several tokens, by their tokens
-function phrase_table() {
-  const several = Object.keys(RULES.specials).filter(text => text.trim() === text
+function phrase_table() { // special cases that consist of several tokens, by their tokens
+  const several = Object.keys(rules.specials).filter(text => text.trim() === text
     && (rules.prefix.test(text) || rules.suffix.test(text) || text.search(rules.infix) >= 0));
   return new Map(several.map(text => [tokens_of(text, false).join(" "), text]));
 }
 
 function join_phrases(tokens) { // tokens: [text, start]; longest first, then from the left
-  const found = [], taken = new Set(), most = Math.max(...Array.from(phrases.keys(),
-    key => key.split(" ").length));
+  const {phrases} = rules, found = [], taken = new Set();
+  const most = Math.max(0, ...Array.from(phrases.keys(), key => key.split(" ").length));
   for (let n = most; n > 0; n--)
     for (let i = 0; i + n <= tokens.length; i++) {
       const part = tokens.slice(i, i + n), text = phrases.get(part.map(t => t[0]).join(" "));
@@ -82,9 +87,7 @@ function join_phrases(tokens) { // tokens: [text, start]; longest first, then fr
 }
 
 function* starts(text) { // places where spaCy's sentencizer begins a sentence
-  rules ??= compiled();
-  phrases ??= phrase_table();
-  const tokens = [], ends = new Set(RULES.ends);
+  const tokens = [], {ends} = rules;
   let start = 0, ended = false;
   for (const word of text.split(" ")) {
     let at = start;
@@ -108,9 +111,16 @@ const upper_at = (text, at) => { // whether a letter that is not lowercase follo
   return match && !/\p{Lowercase}/u.test(match[1]);
 };
 
-export function split_text(text) { // at least one sentence; the text is normalized
+function choose(lang) { // make the rules of a language those at hand
+  const known = Object.hasOwn(RULES, lang) ? lang : "en";
+  rules = languages[known] ??= compiled(RULES[known]);
+  rules.phrases ??= phrase_table();
+}
+
+export function split_text(text, lang) { // at least one sentence; the text is normalized
   text = text.replace(CLOSED, "$1 ");
   if (!BORDER.test(text)) return [text];
+  choose(lang);
   const short = text.replace(/[^ ]{200,}/gu, run => { // rules are slow for long words
     const last = [...run].at(-1);
     return "x".repeat(run.length - last.length) + last;
