@@ -176,7 +176,7 @@ def declared_options(
 class _Option(argparse.Action):
     "Store the value of an option; raise if it is given twice."
     def __call__(self, parser, namespace, value, option_string=None):
-        name = f"--{self.dest}"
+        name = _spelled(self.dest)
         if self.option_strings and name in parser.given:
             parser.error(f"{name} is given twice: give it once.")
         parser.given.add(name)
@@ -190,20 +190,25 @@ class _OptionParser(argparse.ArgumentParser):
         self.given = set()
         for name, (kind, default, text) in declared_options(function).items():
             if get_origin(kind) is list: how = dict(nargs="*", help=text)
-            else: how = _option_settings(kind, default, text)
-            prefix = "" if get_origin(kind) is list else "--"
-            self.add_argument(prefix + name, action=_Option, default=default, **how)
+            else: how = _option_settings(name, kind, default, text)
+            how["default"] = default
+            if get_origin(kind) is list: self.add_argument(name, action=_Option, **how)
+            else: self.add_argument(_spelled(name), dest=name, action=_Option, **how)
 
     def error(self, message): raise ValueError(message)
 
     def print_help(self): print(self.format_help(), end="") # argparse ignores errors
 
-def _option_settings(kind, default, text):
+def _spelled(name):
+    "An option as a user writes it; `from_` is --from, a word of Python."
+    return f"--{name.removesuffix('_')}"
+
+def _option_settings(name, kind, default, text):
     "Settings of `add_argument`."
     text = text.replace("%", "%%")
     if kind is bool: return dict(nargs=0, help=text)
     if default is not None: text += " (default: %(default)s)"
-    return dict(type=kind, help=text)
+    return dict(type=kind, help=text, metavar=name.removesuffix("_").upper())
 
 def _wide_help(prog):
     "Lay out a help text for the terminal, or for 120 columns."
@@ -303,8 +308,10 @@ def command_line(name:str, function:Callable, given:dict)->str:
     words = [name]
     for option, parameter in signature(function).parameters.items():
         value = given[option]
-        if option in ("out", "show", "resume", "overwrite") or value == parameter.default: continue
-        words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
+        if option in ("out", "show", "resume", "overwrite", "extend"): continue
+        if value == parameter.default: continue
+        word = _spelled(option)
+        words += [word] if value is True else [word, str(value)]
     return shlex.join(words)
 
 # %% ../../nbs/76_cli_base.ipynb #4278d827

@@ -34,6 +34,12 @@ from annotated_transformer.train.monitoring import (
     memory_text,
     tensorboard,
 )
+from annotated_transformer.train.recipes import (
+    TYPED_SHARES,
+    further_recipe,
+    recipe,
+    run_options,
+)
 
 from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
@@ -49,7 +55,6 @@ from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware, memory_error
-from ..train.recipes import TYPED_SHARES, recipe, run_options
 from ..train.run import RunOptions, has_checkpoint, lock_folder, run_folder
 
 # %% ../../nbs/77_cli_train.ipynb #06e0fd57
@@ -117,7 +122,7 @@ def _note(text): print(text, file=sys.stderr)
 
 def _move_run(source, target):
     "Move checkpoints, log and curves of a run from one folder to another."
-    files = [source/name for name in ("unfinished", "log.csv", "tensorboard")]
+    files = [source/name for name in ("unfinished", "log.csv", "samples.txt", "tensorboard")]
     for path in (*epoch_folders(source), *files):
         if not path.exists(): continue
         if path.name == "tensorboard": shutil.rmtree(target/path.name, ignore_errors=True)
@@ -148,14 +153,23 @@ def _remove_unused(folder):
     with suppress(OSError): folder.rmdir()
 
 # %% ../../nbs/77_cli_train.ipynb #67d4df61
-def _epoch_callback(folder):
+def _epoch_callback(folder, samples=()):
     "Return a function that reports an epoch to the terminal and, if installed, to TensorBoard."
     from tqdm import tqdm
     def print_epoch(row):
         tqdm.write(f"{headline(row)}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s")
         sys.stdout.flush()
-    if not find_spec("tensorboard"): return print_epoch
-    return all_of(print_epoch, tensorboard(folder/"tensorboard"))
+    report = print_epoch
+    if find_spec("tensorboard"): report = all_of(report, tensorboard(folder/"tensorboard"))
+    if not samples: return report
+    def report_samples(row, translator):
+        report(row)
+        lines = [f"  {one_line(source)} → {one_line(output)}"
+                 for source, output in zip(samples, translator.translate(samples))]
+        tqdm.write("\n".join(lines))
+        with open(folder/"samples.txt", "a", encoding="utf-8") as file:
+            print(f"epoch {row['epoch']}", *lines, sep="\n", file=file)
+    return report_samples
 
 # %% ../../nbs/77_cli_train.ipynb #f9a70798
 def train(
@@ -174,7 +188,16 @@ def train(
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
     seed:Annotated[int, "Seed of weights, batches and dropout (default: 0)"]=None,
     show:Annotated[int, "Number of printed test translations"]=5,
+    from_:Annotated[str, "Saved model to train further, which gives tokenizer and size"]=None,
+    mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
+    fixed:Annotated[str, "Parts of that model that stay as they are, such as 'encoder "
+                         "src_embed'"]=None,
+    patience:Annotated[int, "Epochs without a better validation loss that end the training "
+                            "(default: none)"]=0,
+    best:Annotated[bool, "Weights of the epoch with the lowest validation loss"]=False,
+    samples:Annotated[int, "Number of validation sentences translated after each epoch"]=0,
     resume:Annotated[bool, "Continuation from the newest checkpoint"]=False,
+    extend:Annotated[bool, "With --resume, more epochs than a cosine schedule began with"]=False,
     overwrite:Annotated[bool, "Replacement of an earlier run, kept until the new one has an "
                               "epoch"]=False,
     fp16:Annotated[bool, "Weights stored as float16, half the size"]=False,
@@ -234,10 +257,14 @@ def _plan_training(given, world):
     config, training, vocab = recipe(
         given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
         precision=given.precision)
+    _check_further(given)
     check_fits(config)
     if given.typed is None: given.typed = TYPED_SHARES.get(given.data, 0.)
     check_number("typed", given.typed, high=1)
     options = run_options(given.set, given.minutes and 60 * given.minutes)
+    options |= dict(patience=given.patience, best=given.best, extend=given.extend)
+    RunOptions(out=given.out, resume=given.resume, **options) # raises if one is invalid
+    check_number("samples", given.samples, whole=True)
     if given.vocab is not None: vocab = given.vocab
     check_choice("tokenizer", given.tokenizer, ("bpe", "words"))
     check_number("vocab", vocab, len(SPECIALS) + 256, 10**7, whole=True)
@@ -260,6 +287,30 @@ def _check_cache(cache_dir, out, training):
             raise ValueError(f"{given} contains the folder of {name}: choose another.")
     if not (place/"pairs.json").is_file(): check_free(place)
 
+def _check_further(given):
+    "Raise if an option needs --from, or excludes it."
+    check_number("mix", given.mix, 0, 0.99)
+    others = dict(preset=given.preset, vocab=given.vocab, cache_dir=given.cache_dir)
+    if given.from_ is None:
+        if given.mix or given.fixed: raise ValueError("--mix and --fixed need --from.")
+        return
+    given.from_ = user_path("from", given.from_)
+    for name, value in others.items():
+        if value is not None: raise ValueError(f"--{name} and --from exclude each other.")
+
+def _further(given, config, training):
+    "Configurations and arguments of `Translator.fit`; with --from, those of a further training."
+    if given.from_ is None: return config, training, {}
+    start = Translator.from_pretrained(given.from_, "cpu")
+    config, training = further_recipe(start.config, training, given.set, given.epochs)
+    further = dict(start=start, fixed=(given.fixed or "").split())
+    if given.mix:
+        old = start.about.get("corpus")
+        if old is None: raise ValueError(f"--mix needs the corpus of {given.from_}, which its "
+                                         "config.json does not name.")
+        further |= dict(old=load_parts(old, given.pair)[0], mix=given.mix)
+    return config, training, further
+
 # %% ../../nbs/77_cli_train.ipynb #a9200e86
 def _run_training(given, command, world):
     "Load, train, save and score; `given` holds the options of `train`."
@@ -270,12 +321,17 @@ def _run_training(given, command, world):
                 given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
                 typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
+        config, training, further = _further(given, config, training)
+        samples = [source for source, _ in valid[:given.samples]]
+        said = []
         translator = Translator.fit(
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
-            progress=sys.stderr.isatty(), on_epoch=world.first and _epoch_callback(folder),
-            engine=given.engine, **options)
+            progress=sys.stderr.isatty(), on_result=said.append, check_mean=True,
+            on_epoch=world.first and _epoch_callback(folder, samples), engine=given.engine,
+            **further, **options)
         if not world.first: return
+        translator.about["weights"] = said[0]
         speed = translator.about.get("speed")
         if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
         memory = gpu_memory(translator.device)

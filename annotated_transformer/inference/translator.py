@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
+from inspect import signature
 from pathlib import Path
 
 import torch
@@ -588,6 +589,9 @@ def _train(cls, parent, data, config, training, options):
     "Train a model, and return its translator."
     data.facts |= parent.facts
     model = parent.copy_to(data.new_model(config, training.seed))
+    def live(): return cls(model, *data.tokenizers, config, data.facts, options.get("device"))
+    if "on_epoch" in options:
+        options = options | dict(on_epoch=_with_translator(options["on_epoch"], live))
     with fixed_parameters(model, parent.fixed):
         history = fit_model(model, data.batches, data.valid, training,
                             fingerprint=data.fingerprint(config), **options)
@@ -597,6 +601,14 @@ def _train(cls, parent, data, config, training, options):
     parent.add_data(translator, data)
     data.measure(translator, training, options.get("progress", True))
     return translator
+
+def _with_translator(on_epoch, live):
+    "Pass a translator to a callback that has a second parameter without a default."
+    try: parameters = [*signature(on_epoch).parameters.values()] if callable(on_epoch) else []
+    except (ValueError, TypeError): parameters = [] # a built-in function
+    needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+    if len(needed) < 2: return on_epoch
+    return lambda row: on_epoch(row, live())
 
 # %% ../../nbs/54_translator.ipynb #47d00002
 def _warn_empty(pairs, tokenizers):

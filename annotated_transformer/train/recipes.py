@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
-           'mix_pairs', 'stored_batches', 'read_settings', 'recipe', 'run_options']
+           'mix_pairs', 'stored_batches', 'read_settings', 'recipe', 'run_options', 'further_recipe']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
@@ -347,3 +347,20 @@ def run_options(
     if max_seconds is not None: options["max_seconds"] = max_seconds
     RunOptions(**options) # raises if a value is invalid
     return options
+
+_FURTHER = dict( # of a model that is trained already
+    epochs=5, schedule="cosine", lr_factor=.5, peak_lr=None, warmup_steps=200,
+    average_checkpoints=1, average_every=0)
+
+def further_recipe(
+    model:TransformerConfig,  # Configuration of the model that is trained further
+    training:TrainingConfig,  # Recipe of the new data
+    settings:str|None=None,   # As in `recipe`; of the model only the dropout can change
+    epochs:int|None=None,     # Passes over the training pairs; None: 5
+)->tuple:                     # Model, training
+    "Return the recipe by which a trained model is trained further."
+    given = read_settings(settings)
+    if epochs is not None: given["epochs"] = epochs
+    usual = {name: value for name, value in _FURTHER.items() if name not in given}
+    if "peak_lr" in given: usual["lr_factor"] = 1.
+    return _changed(model, given), replace(training, **usual)

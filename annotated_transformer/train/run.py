@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RunOptions', 'has_checkpoint', 'lock_folder', 'run_folder', 'check_settings', 'EpochProgress', 'run_state',
-           'RunFolder', 'Run', 'resume', 'start_run']
+           'best_epochs', 'RunFolder', 'copied_state', 'Run', 'resume', 'start_run']
 
 # %% ../../nbs/38_run.ipynb #f32d4981
 import csv
@@ -71,6 +71,11 @@ class RunOptions:
     save_every:int = 0           # Updates between checkpoints inside an epoch; 0: none
     keep_last:int = 2            # Number of last epochs whose checkpoints are kept
     keep_best:int = 0            # Number of best epochs whose checkpoints are kept
+    patience:int = 0             # Epochs without a better validation loss that end the run; 0: none
+    best:bool = False            # The result is the best epoch, not a mean of checkpoints
+    check_mean:bool = False      # Use the last epoch where the mean has a worse validation loss
+    extend:bool = False          # More epochs than a cosine schedule began with: it begins anew
+    on_result:Callable|None = None # Called with a sentence about the weights of the result
 
     def __post_init__(self):
         check_choice("engine", self.engine, ("fast", "plain"))
@@ -81,6 +86,11 @@ class RunOptions:
             raise TypeError(f"out={short_repr(self.out)} is not a path.")
         if self.resume and self.out is None:
             raise ValueError("resume=True needs out, the folder of the run.")
+        for name in ("best", "check_mean", "extend"):
+            check_choice(name, vars(self)[name], (True, False))
+        if self.extend and not self.resume:
+            raise ValueError("extend=True needs resume=True, a run to make longer.")
+        check_number("patience", self.patience, 0, 2**40, whole=True)
         if self.max_seconds is not None: check_number("max_seconds", self.max_seconds)
         check_number("save_every", self.save_every, 0, 2**40, whole=True)
         check_number("keep_last", self.keep_last, 2, 2**40, whole=True)
@@ -140,7 +150,7 @@ def check_settings(began, now, free=()):
         change = f"{name}={short_repr(new)}, but the run began with {short_repr(old)}"
         if name == "epochs":
             raise ValueError(f"{change}, where its learning rate ends (schedule='cosine'): finish "
-                             "it with the old value, and train longer in another out.")
+                             "it with the old value, or begin the schedule anew (extend=True).")
         raise ValueError(f"{change}: give the old value, or another out.")
 
 # %% ../../nbs/38_run.ipynb #35b32112
@@ -190,8 +200,11 @@ def _check_epoch(folder):
     epoch = len(run_state(check_checkpoint(folder))[0]["history"])
     if epoch != _folder_number(folder): raise ValueError(f"it holds the state after epoch {epoch}.")
 
-def _best_epochs(history, n):
-    "Return the numbers of the n epochs with the lowest validation loss."
+def best_epochs(
+    history:list[dict], # Rows of the log
+    n:int=1,            # Number of epochs
+)->list[int]:           # Their numbers, the best first; fewer where epochs were not validated
+    "Return the numbers of the epochs with the lowest validation loss."
     losses = [(row["valid_nll"], row["epoch"]) for row in history if "valid_nll" in row]
     return [epoch for _, epoch in sorted(losses)[:n]]
 
@@ -217,6 +230,7 @@ class RunFolder:
         self.options = options
         of_mean = 1 if config.average_every else config.average_checkpoints
         self.keep = max(options.keep_last, of_mean) # last epochs whose checkpoints are kept
+        self.keep_best = max(options.keep_best, int(options.best))
 
     @property
     def epochs(self)->list[Path]: return epoch_folders(self.path)
@@ -227,7 +241,7 @@ class RunFolder:
     def tidy(self, history:list[dict], whole_epoch:bool=True):
         "Write log.csv and remove the checkpoints that are no longer needed."
         _write_log(self.path/"log.csv", history)
-        best = _best_epochs(history, self.options.keep_best)
+        best = best_epochs(history, self.keep_best)
         old = [folder for folder in self.epochs[:-self.keep] if _folder_number(folder) not in best]
         if whole_epoch and self.unfinished.is_dir(): old.append(self.unfinished)
         for folder in old: remove_folder(folder)
@@ -281,7 +295,7 @@ class RunFolder:
     def check_space(self, weights:int, checkpoint:int): # Bytes
         "Raise if the disk cannot hold the files of this run."
         # one more checkpoint is saved while the old ones still exist
-        kept = min(self.keep + self.options.keep_best, self.config.epochs)
+        kept = min(self.keep + self.keep_best, self.config.epochs)
         count = kept + 1 + bool(self.options.save_every)
         inside = self.config.average_checkpoints + 1 if self.config.average_every else 0
         needed = checkpoint * max(1, count - len(self.epochs))
@@ -292,6 +306,14 @@ class RunFolder:
                           f"{needed / 1e6:.1f} MB: free some space, or choose another out.")
 
 # %% ../../nbs/38_run.ipynb #a236024e
+def copied_state(
+    model:nn.Module, # Any model
+)->dict:             # Name -> copy on the CPU; tied weights share one
+    "Copy the weights of a model."
+    copies = {id(p): p.detach().cpu().clone() for p in unique_tensors(model).values()}
+    named = model.state_dict(keep_vars=True).items()
+    return {name: copies[id(p)] for name, p in named}
+
 class Run:
     "The state of a training between two updates."
     def __init__(self,
@@ -314,7 +336,9 @@ class Run:
         self.state = TrainState()
         self.progress = EpochProgress()
         self.history = [] # one row per epoch
+        self.restart = 0  # update after which the schedule began anew
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
+        self.best = None # weights of the best epoch so far, if they are the result
         ema = get_ema_multi_avg_fn(config.ema_decay)
         self.mean = AveragedModel(self.model, multi_avg_fn=ema) if config.ema_decay else None
 
@@ -330,9 +354,11 @@ class Run:
 
     @property
     def done(self)->bool: # True: no further epoch
-        "Return whether all epochs are made or the time is over."
+        "Return whether all epochs are made, the time is over, or the loss no longer falls."
         limit = self.options.max_seconds
         late = limit is not None and self.seconds >= limit
+        if self.options.patience and (best := best_epochs(self.history)):
+            late = late or len(self.history) - best[0] >= self.options.patience
         return len(self.history) >= self.config.epochs or bool(self.history and late)
 
     @property
@@ -342,9 +368,7 @@ class Run:
 
     def remember(self):
         "Keep a copy of the weights for the final mean."
-        copies = {id(p): p.detach().cpu().clone() for p in unique_tensors(self.model).values()}
-        named = self.model.state_dict(keep_vars=True).items()
-        self.recent.append({name: copies[id(p)] for name, p in named})
+        self.recent.append(copied_state(self.model))
 
     def check_finite(self):
         "Raise if a weight is infinite or NaN."
@@ -358,9 +382,11 @@ class Run:
         self.worker.gather()
         self.check_finite()
         if not self.saves: return False
+        restart = dict(restart=self.restart) if self.restart else {}
         state = dict(
             train_state=asdict(self.state), epoch_progress=asdict(self.progress),
-            history=self.history, settings=self.settings, environment_info=environment_info())
+            history=self.history, settings=self.settings | restart,
+            environment_info=environment_info())
         mean = self.mean.module if self.mean else None
         save_checkpoint(self.folder.path/name, self.model, self.optimizer, state, mean)
         return True
@@ -371,6 +397,8 @@ class Run:
         self.progress = EpochProgress()
         if self.save(f"epoch-{len(self.history):03}"): self.folder.tidy(self.history)
         if not self.config.average_every: self.remember()
+        if self.options.best and best_epochs(self.history) == [len(self.history)]:
+            self.best = copied_state(self.mean.module if self.mean else self.model)
 
     def keep_weights(self):
         "Keep the weights after this update for the final mean, also in the folder."
@@ -384,7 +412,9 @@ def _load_state(run:Run, folder:Path, with_optimizer=True):
     "Load a checkpoint after comparing its settings with those of the run."
     state, counters, progress = run_state(folder)
     free = set(MOVED_FIELDS) # in files of version 0.2
-    if run.config.schedule != "cosine": free.add("epochs")
+    newest = with_optimizer # an older one may be from before an extension
+    if run.config.schedule != "cosine" or run.options.extend or not newest: free.add("epochs")
+    free.add("restart")
     # a run may lack settings that a later version has added
     began = run.settings | asdict(TrainingConfig()) | state["settings"]
     check_settings(began, run.settings, free)
@@ -398,6 +428,11 @@ def _load_state(run:Run, folder:Path, with_optimizer=True):
     run.state = counters
     run.progress = progress
     run.history = state["history"]
+    run.restart = state["settings"].get("restart", 0)
+    check_number(f"{folder}: restart", run.restart, 0, counters.step, whole=True)
+    longer = state["settings"].get("epochs") != run.config.epochs
+    if longer and run.options.extend and run.config.schedule == "cosine":
+        run.restart = counters.step
 
 def _follows(folder, history):
     "Return whether a checkpoint belongs to the epoch after the history; raise if it is damaged."
@@ -412,6 +447,19 @@ def _load_mean(run, newest):
     load_weights(run.model, newest/"model.safetensors")
 
 # %% ../../nbs/38_run.ipynb #36a00006
+def _load_best(run):
+    "Load the weights of the best epoch, where its checkpoint is still there."
+    if not (best := best_epochs(run.history)): return
+    folder = run.folder.path/f"epoch-{best[0]:03}"
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}, the best epoch, was not kept: resume without best, or "
+                                "begin again with it.")
+    check_checkpoint(folder)
+    now = copied_state(run.model)
+    load_weights(run.model, folder/("mean.safetensors" if run.mean else "model.safetensors"))
+    run.best = copied_state(run.model)
+    run.model.load_state_dict(now)
+
 def resume(run:Run):
     "Load the newest intact checkpoint and the weights of the final mean."
     files = run.folder
@@ -431,6 +479,7 @@ def resume(run:Run):
         newest = files.unfinished
         _load_state(run, newest)
     if newest and run.config.average_every: _load_mean(run, newest)
+    if run.options.best: _load_best(run)
     run.context.assert_same("checkpoint", (run.settings, run.history, run.state, run.progress))
     if not run.context.first: return
     files.set_aside(damaged)

@@ -41,6 +41,14 @@ from annotated_transformer.train.optimizers import (
     make_schedule,
     scheduler,
 )
+from annotated_transformer.train.run import (
+    Run,
+    RunOptions,
+    best_epochs,
+    copied_state,
+    run_folder,
+    start_run,
+)
 
 from ..checks import check_known, check_model, check_number, short_repr
 from ..config import TrainingConfig
@@ -50,7 +58,6 @@ from ..engine.losses import CrossEntropyCompute, RDropLoss
 from ..signals import Stopped, phase, stop_signals
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
-from .run import Run, RunOptions, run_folder, start_run
 
 # %% ../../nbs/39_training.ipynb #44aec396
 def check_batches(data_iter):
@@ -307,6 +314,7 @@ def lr_schedule(
     model:nn.Module,       # An `EncoderDecoder`
     train:TokenBatches,    # Training pairs
     config:TrainingConfig, # Hyper-parameters of the training
+    restart:int=0,         # Update after which a cosine schedule began anew
 )->Callable:               # Number of the update, from 1 -> learning rate
     "Return the schedule of a configuration."
     width = model.src_embed[0].d_model
@@ -315,9 +323,12 @@ def lr_schedule(
     if peak is None and config.schedule != "noam": peak = rate(warmup, width, 1, warmup)
     total = None
     if config.schedule == "cosine":
-        total = max(2, config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter))
+        updates = config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter)
+        total = max(2, updates - restart)
         warmup = max(1, min(warmup, total // 4))
-    return make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
+    schedule = make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
+    if not restart: return schedule
+    return lambda step: schedule(max(1, step - restart))
 
 # %% ../../nbs/39_training.ipynb #fc5b4f65
 _training = threading.RLock() # torch has one generator for all threads
@@ -338,6 +349,9 @@ def _prepare(model, train, valid, config, options:RunOptions)->Run:
     "Check the arguments of `fit` and make its run."
     check_model(model)
     _check_data(train, valid, config)
+    if not valid and (options.patience or options.best):
+        name = "best" if options.best else "patience"
+        raise ValueError(f"{name}={vars(options)[name]} needs valid, pairs to validate on.")
     context = _check_processes(train, valid, config, options)
     device = best_device(options.device)
     # before the copy shares its tensors; a sharded model moves in parts
@@ -363,6 +377,28 @@ def _make_epochs(run, train, valid, schedule):
             if run.options.on_epoch and run.context.first: run.options.on_epoch(row)
     if signals: raise Stopped(signals, run.folder is not None) # received after the last update
 
+# %% ../../nbs/39_training.ipynb #7625b61c
+def _set_result(run, model, valid)->str: # A sentence about the weights
+    "Give the model the weights of the result: best epoch, mean of checkpoints, or last epoch."
+    if run.options.best and run.best is not None:
+        average_states(model, [run.best])
+        return f"the weights of epoch {best_epochs(run.history)[0]}, the best"
+    if not run.recent: run.remember() # no update was due to be remembered
+    states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
+    last = copied_state(run.model)
+    average_states(model, states)
+    if run.mean: return "the moving average of the weights"
+    if len(states) == 1: return "the weights of the last epoch"
+    text = f"the mean of the last {len(states)} checkpoints"
+    if not run.options.check_mean or not valid: return text
+    batches = valid.epoch(0, 0, run.context.rank, run.context.size)
+    worker = Worker(model.eval(), None, run.context, run.worker.device)
+    mean = mean_loss(worker, batches, pad=valid.pad)
+    loss = run.history[-1]["valid_nll"]
+    if mean <= loss: return text
+    average_states(model, [last])
+    return f"the weights of the last epoch (NLL {loss:.3f}, {text}: {mean:.3f})"
+
 # %% ../../nbs/39_training.ipynb #37a00007
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
@@ -379,10 +415,10 @@ def fit(
         folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
         with tuned_memory(device), folder, _own_generator(device):
             with phase("loading the checkpoint", on=settings.resume): start_run(run)
-            schedule = scheduler(run.worker.optimizer, lr_schedule(model, train, config),
-                                 run.state.step)
+            rates = lr_schedule(model, train, config, run.restart)
+            schedule = scheduler(run.worker.optimizer, rates, run.state.step)
             _make_epochs(run, train, valid, schedule)
-        if not run.recent: run.remember() # no update was due to be remembered
-        average_states(model, [run.mean.module.state_dict()] if run.mean else run.recent)
+        text = _set_result(run, model, valid)
+        if settings.on_result: settings.on_result(text)
         move_model(model, device).eval()
     return run.history
