@@ -469,7 +469,8 @@ def check_use(browser, base, translator, faults):
     page.click('[data-key="No ReLU"]')
     page.wait_for_function('document.querySelector(".live .status").textContent.includes("another symptom")')
     page.click('[data-key="tour End"]')
-    page.click('[data-key="no bug"]')
+    page.wait_for_selector(SETTLED)
+    expect('the bug stays after the tour', not page.locator('[data-key="no bug"]').count())
     layers = [f'{stack}.layers.{n}' for stack in ('encoder', 'decoder') for n in range(2)]
     for removed in (layers, layers[2:], layers[:3]):
         page.evaluate(SET, dict(layers=removed, tab='change'))
