@@ -245,7 +245,7 @@ def _similar_option(function, word):
     options = [option for option, (kind, *_) in declared_options(function).items()
                if get_origin(kind) is not list]
     similar = get_close_matches(name, options, n=1)
-    return f" (did you mean --{similar[0]}?)" if similar else ""
+    return f" (did you mean {_spelled(similar[0])}?)" if similar else ""
 
 # %% ../../nbs/76_cli_base.ipynb #84b3bd25
 def run_command(

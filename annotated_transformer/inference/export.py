@@ -133,6 +133,8 @@ def ctranslate2_spec(model, h, norm_first, rows=2048):
     for side, stack in (spec.encoder, model.encoder), (spec.decoder, model.decoder):
         for place, layer in zip(side.layer, stack.layers): _fill_layer(place, layer)
         if norm_first: _fill_norm(side.layer_norm, stack.norm)
+        elif not isinstance(stack.norm, nn.Identity):
+            raise ValueError("final_norm=True with post-norm: CTranslate2 has no such norm.")
     _fill_linear(spec.decoder.projection, model.generator.proj)
     spec.config.layer_norm_epsilon = _common_eps(model)
     return spec

@@ -360,7 +360,7 @@ def further_recipe(
 )->tuple:                     # Model, training
     "Return the recipe by which a trained model is trained further."
     given = read_settings(settings)
-    if epochs is not None: given["epochs"] = epochs
     usual = {name: value for name, value in _FURTHER.items() if name not in given}
     if "peak_lr" in given: usual["lr_factor"] = 1.
+    if epochs is not None: usual["epochs"] = epochs
     return _changed(model, given), replace(training, **usual)
