@@ -14,6 +14,7 @@ from ..checks import check_number
 from ..data.corpora import load_corpus
 from ..data.normalize import bounded_lines
 from ..data.words import SPECIALS
+from ..inference.constraints import read_glossary
 from ..inference.translator import ensemble_models
 from ..signals import counted
 from .base import check_ranking, load_models, one_line, run_command, say
@@ -29,7 +30,8 @@ def _input_lines(stream=None):
 # %% ../../nbs/78_cli_translate.ipynb #cbc7e04c
 # Options with their defaults
 _SEARCH = dict(beam_size=1, length_penalty=.6, mbr=False, n_best=None, min_len=0,
-              no_repeat_ngram_size=0, coverage_penalty=0., no_split=False)
+              no_repeat_ngram_size=0, coverage_penalty=0., no_split=False, alignments=False,
+              glossary=None, constraints=None)
 _SAMPLING = dict(top_k=None, top_p=1., seed=0)
 
 def _decoding_options(given):
@@ -43,6 +45,10 @@ def _decoding_options(given):
         changed = {name: given[name] != _SEARCH[name] for name in penalties}
         check_ranking(given["beam_size"], **changed)
     options = {name: given[name] for name in _SEARCH}
+    if options["glossary"]: options["glossary"] = read_glossary(options["glossary"])
+    options["constraints"] = (options["constraints"] or "").splitlines()
+    if options["constraints"] or options["glossary"]:
+        options["beam_size"] = max(options["beam_size"], 4)
     options["split_sentences"] = not options.pop("no_split")
     return options
 
@@ -52,12 +58,20 @@ def _check_unused(given, defaults, kind, advice):
         if given[name] != default: raise ValueError(f"--{name} has no effect in {kind}: {advice}.")
 
 # %% ../../nbs/78_cli_translate.ipynb #43e185c1
-def _format_output(n, output, unknown=False):
+def _format_output(n, output, unknown=False, alignments=False):
     "One line for a translation, or one `number ||| text ||| score` line for each candidate."
-    def marks(text): return "\t" + " ".join(text.unknown) if unknown else ""
+    def marks(text):
+        columns = [" ".join(text.unknown)] if unknown else []
+        if alignments: columns.append(str(text.alignment))
+        return "".join("\t" + column for column in columns)
     if isinstance(output, str): return [one_line(output) + marks(output)]
     return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") + marks(candidate)
             for candidate in output]
+
+def _check_streams(texts):
+    "Raise if the output, or the input that is needed, is closed."
+    if sys.__stdout__ is None: raise OSError("standard output is closed.")
+    if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
 
 def _check_words(models):
     "Raise if the words of the training data are not known."
@@ -108,11 +122,13 @@ def translate(
     shortlist:Annotated[int, "Number of proposed output tokens per batch; 0: all tokens"]=0,
     unknown:Annotated[bool, "A tab and the source words that the training data lacks after each "
                             "line"]=False,
+    alignments:Annotated[bool, "A tab and the links of the words after each line"]=False,
+    glossary:Annotated[str, "Table: source term, tab, target term or !forbidden term"]=None,
+    constraints:Annotated[str, "Phrases of every translation, one a line; !: of none"]=None,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
-    if sys.__stdout__ is None: raise OSError("standard output is closed.")
-    if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
+    _check_streams(texts)
     options = _decoding_options(given)
     source = [texts] if isinstance(texts, str) else texts
     pairs = [] # for a lexical table; other models than pocket were saved with theirs
@@ -132,7 +148,8 @@ def translate(
     if not sys.stdout.isatty(): outputs = counted(outputs, "translating", unit="texts")
     shown = not unknown and sys.stdout.isatty() and sys.stderr.isatty()
     for n, output in enumerate(outputs):
-        for line in _format_output(n, output, unknown): print(line, flush=sys.stdout.isatty())
+        lines = _format_output(n, output, unknown, alignments)
+        for line in lines: print(line, flush=sys.stdout.isatty())
         marks = output.unknown if isinstance(output, str) else output[0].unknown
         if shown and marks: say(f"not in the training data: {', '.join(marks)}")
 

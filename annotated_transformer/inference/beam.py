@@ -204,6 +204,7 @@ def beam_search(
     end_symbol:int,        # Id of `</s>`
     options:SearchOptions=SearchOptions(), # Beam size, penalties, constraints
     on_step:Callable|None=None, # Called with rows, ids, cum_logp, score and kept of each step
+    guide=None,            # Constraints of the sentences (`Guide`); None: none
 )->list[list[Hypothesis]]: # For each sentence its best hypotheses, best first
     "Beam search with length and coverage penalty (§6.1)."
     check_options(options, SearchOptions)
@@ -213,12 +214,12 @@ def beam_search(
     check_number("end_symbol", end_symbol, whole=True)
     limit = check_limits(max_len, src)
     with decoding_models(model) as models:
-        rows = len(src) if on_step else _rows_at_once(models, options.beam_size)
+        rows = len(src) if on_step or guide else _rows_at_once(models, options.beam_size)
         beams = []
         for first in range(0, len(src), max(rows, 1)):
             some = slice(first, first + rows)
             part = src[some], None if mask is None else mask[some], limit[some]
-            beams += _search_rows(models, *part, start_symbol, end_symbol, options, on_step)
+            beams += _search_rows(models, *part, start_symbol, end_symbol, options, on_step, guide)
         best = [hypotheses[0].ids[:-1] if hypotheses else [] for hypotheses in beams]
         tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol, src.device)
         replay_recorded(models, src, mask, tgt)
@@ -231,28 +232,33 @@ def _rows_at_once(models, beam_size):
     sizes = [len(p) for model in models for p in model.generator.parameters()]
     return max(_MAX_LOGITS // (beam_size * max(sizes, default=1)), 1)
 
-def _search_rows(models, src, mask, limit, start_symbol, end_symbol, options, on_step):
+def _search_rows(models, src, mask, limit, start_symbol, end_symbol, options, on_step, guide):
     "The hypotheses of some sentences."
     state = _BeamState(src, limit, start_symbol, options.coverage_penalty)
     finished = _FinishedHypotheses(len(src), options.n_best, src.device)
     rows = state.rows
+    if guide is not None: guide.keep_sentences(limit > 1)
     with fast_mode(models) as flat:
         seen = None if mask is None else mask[rows]
         decoder = IncrementalDecoder(models, src[rows], seen, flat=flat)
         while len(state.rows):
-            beam_step(decoder, state, finished, end_symbol, options, on_step)
+            beam_step(decoder, state, finished, end_symbol, options, on_step, guide)
     return finished.hypotheses()
 
 # %% ../../nbs/46_beam.ipynb #8f964073
-def beam_step(decoder, state, finished, end_symbol, options, on_step):
+def beam_step(decoder, state, finished, end_symbol, options, on_step, guide=None):
     "Extend every prefix by one token, move ended hypotheses to `finished`, keep the best others."
     k = state.ids.size(1)
-    parent = _extend(decoder, state, finished, end_symbol, options)
+    parent = _extend(decoder, state, finished, end_symbol, options, guide)
     score = _scores(decoder, state, options)
     ended = state.ids[..., -1] == end_symbol
     finished.offer(state.rows, state.ids, state.cum_logp, score, ended)
     running = state.cum_logp[..., -1].masked_fill(ended, -math.inf)
-    total, best = running.topk(min(options.beam_size, ended.size(1)))
+    size = min(options.beam_size, ended.size(1))
+    if guide is None: total, best = running.topk(size)
+    else:
+        best = guide.choose(state, parent, running, size)
+        total = running.gather(1, best)
     if on_step:
         next_prefix = torch.zeros_like(ended).scatter(1, best, total.isfinite())
         on_step(state.rows, state.ids, state.cum_logp, score, next_prefix)
@@ -261,11 +267,15 @@ def beam_step(decoder, state, finished, end_symbol, options, on_step):
     full = state.limit == state.ids.size(-1)
     none_ended = finished.score[state.rows, 0].isinf()
     allowed = (full & none_ended)[:, None] & total.isfinite()
+    if guide is not None and allowed.any():
+        satisfied = guide.satisfied(allowed.device)
+        allowed &= satisfied | ~satisfied.any(1, keepdim=True)
     finished.offer(state.rows, state.ids, state.cum_logp, _pick(score, best), allowed)
     best_possible = total[:, 0] / length_normalizer(state.limit - 1, options.length_penalty)
     stay = ~full & (best_possible > finished.score[state.rows, -1])
     decoder.reorder(*_surviving_rows(_pick(parent, best), stay, k))
     state.keep_sentences(stay)
+    if guide is not None: guide.keep_sentences(stay)
 
 def _surviving_rows(parent, stay, k):
     "Rows of the decoder that continue, and sentences that continue (None: all)."
@@ -274,7 +284,7 @@ def _surviving_rows(parent, stay, k):
     return rows, None if stay.all() else stay.nonzero()[:, 0]
 
 # %% ../../nbs/46_beam.ipynb #d1af258b
-def _extend(decoder, state, finished, end_symbol, options):
+def _extend(decoder, state, finished, end_symbol, options, guide=None):
     "Replace the prefixes by their best continuations `(R, c)`; return the parents."
     prefixes = state.ids.flatten(0, 1)
     if options.coverage_penalty:
@@ -284,7 +294,7 @@ def _extend(decoder, state, finished, end_symbol, options):
     if decoder.tokens is None: check_end(end_symbol, logits)
     if prefixes.size(1) == 1: check_logits(logits)
     state.ids, state.cum_logp, parent = continuations(
-        state, finished, logits, decoder.tokens, end_symbol, options)
+        state, finished, logits, decoder.tokens, end_symbol, options, guide)
     state.attended = _pick(state.attended, parent)
     return parent
 
@@ -296,9 +306,12 @@ def _scores(decoder, state, options):
     return score + _coverage_score(state.attended, decoder.mask, options.coverage_penalty)
 
 # %% ../../nbs/46_beam.ipynb #3f177c41
-def continuations(state, finished, logits, tokens, end_symbol, options):
+def continuations(state, finished, logits, tokens, end_symbol, options, guide=None):
     "Expand the prefixes; constraints are relaxed where no hypothesis satisfies them."
     width = 1 if options.beam_size == 1 else 2 * options.beam_size
+    if guide is not None:
+        def forbid(logp, ids): return _forbid_tokens(logp, ids, end_symbol, options)
+        return guide.expand(state, logits, width, tokens, forbid if options.constrained else None)
     if not options.constrained:
         return _expand_prefixes(state.ids, state.cum_logp, logits, width, tokens)
     if tokens is not None: # one column per id, as the constraints need
@@ -366,7 +379,7 @@ def search_options(options, mbr):
 # %% ../../nbs/46_beam.ipynb #cd118453
 class BeamSearch:
     "Beam search with a model or an ensemble; hypotheses with the same text count once."
-    def __init__(self, models, options, tokenizer, n_best=None, mbr=False):
+    def __init__(self, models, options, tokenizer, n_best=None, mbr=False, guides=None):
         special = special_ids(tokenizer)
         self.models = models
         self.symbols = special.bos, special.eos
@@ -374,10 +387,13 @@ class BeamSearch:
         self.tokenizer = tokenizer # of the target
         self.outputs = n_best or 1 # per sentence
         self.mbr = mbr
+        self.guides = guides       # Source ids -> constraints; None: none
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
-        beams = beam_search(self.models, src, mask, limits, *self.symbols, self.options)
+        guide = self.guides(src) if self.guides else None
+        beams = beam_search(self.models, src, mask, limits, *self.symbols, self.options,
+                            guide=guide)
         if self.options.n_best > 1: beams = merge_texts(beams, self.tokenizer)
         if self.mbr: beams = [mbr_rerank(hypotheses) for hypotheses in beams]
         return [[(h.ids, h.score) for h in hypotheses[:self.outputs]] for hypotheses in beams]

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LexicalTable', 'lexical_table', 'Lexicon', 'Shortlist', 'learn_lexicon', 'save_lexicon', 'read_lexicon',
-           'learn_shortlist', 'with_shortlist']
+           'learn_shortlist', 'with_shortlist', 'all_tokens']
 
 # %% ../../nbs/43_shortlist.ipynb #6ad2ff52
 import copy
@@ -216,3 +216,10 @@ def with_shortlist(
     other.model = shared_copy(translator.model)
     other.model.shortlist = Shortlist(translator.lexicon, size) if size else None
     return other
+
+def all_tokens(model):
+    "A model that shares the weights and computes all tokens."
+    if "shortlist" not in vars(model) or model.shortlist is None: return model
+    model = shared_copy(model)
+    model.shortlist = None
+    return model
