@@ -17,6 +17,7 @@ from inspect import signature
 from pathlib import Path
 
 import torch
+from fastcore.basics import patch
 from torch import nn
 
 from annotated_transformer.checks import (
@@ -83,6 +84,7 @@ from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
 from .constraints import Constraints
 from .evaluation import Scores, score as score_outputs
+from .foreign import read_other
 from .model_folder import SavedModel, save_model_folder
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
 
@@ -428,6 +430,27 @@ class _Details:
             if self.alignments: whole.alignment = Alignment.join([p.alignment for p in parts])
             return whole
         return join
+
+# %% ../../nbs/54_translator.ipynb #54d00002
+@patch(cls_method=True)
+def from_other(cls:Translator,
+    source,               # Module, state dict, checkpoint or folder, see `read_other`
+    like=None,            # The original: source and target ids to logits; None: not compared
+    tokenizers=None,      # Tokenizer, or source and target ones; None: those of the source
+    device:str|None=None, # None: the fastest available
+    engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
+    **settings,           # What the source does not show, such as h=8, see `read_other`
+):                        # -> Translator
+    "Convert a model of another project."
+    converted = read_other(source, like, **settings)
+    if tokenizers is None: tokenizers = converted.tokenizers
+    if not isinstance(tokenizers, (tuple, list)): tokenizers = [tokenizers]
+    if not 1 <= len(tokenizers) <= 2:
+        raise ValueError("the source has no tokenizers: give tokenizers=...")
+    about = dict(source=converted.form)
+    if converted.pair: about["pair"] = converted.pair
+    return cls(converted.model, tokenizers[0], tokenizers[-1], converted.config, about,
+               device, engine)
 
 # %% ../../nbs/54_translator.ipynb #19a9eb44
 def check_single(options):
