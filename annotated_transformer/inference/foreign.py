@@ -55,6 +55,7 @@ def _check_archive(path):
         raise ValueError(f"{path} holds {short_repr(entry.filename)} compressed: torch.save does "
                          "not compress.")
 
+# %% ../../nbs/53_foreign.ipynb #for00007
 def read_checkpoint(
     path, # File of safetensors or of `torch.save`
 )->dict:  # What it holds
@@ -74,6 +75,7 @@ def read_checkpoint(
     if isinstance(checkpoint, Mapping): return dict(checkpoint)
     raise ValueError(f"{path} holds a {type(checkpoint).__name__}, not a dictionary of tensors.")
 
+# %% ../../nbs/53_foreign.ipynb #for00008
 def check_weights(
     weights:Mapping, # Tensors by name
 )->dict[str, Tensor]: # Those of real numbers
@@ -90,7 +92,7 @@ def check_weights(
         if w.is_floating_point(): checked[name.removeprefix("module.")] = w.detach()
     return checked
 
-# %% ../../nbs/53_foreign.ipynb #for00008
+# %% ../../nbs/53_foreign.ipynb #for00010
 _QKV = "W_q W_k W_v"
 _LAYER = {"torch": r"(encoder|decoder)\.layers", "fairseq": r"(encoder|decoder)\.layers",
           "harvard": r"(encoder|decoder)\.layers", "marian": r"model\.(encoder|decoder)\.layers",
@@ -123,7 +125,7 @@ _INNER = { # Form -> names inside a layer and ours; -1 is the last sub-layer
         "feed_forward.layer_norm": "sublayer.-1.norm", "layer_norm": "sublayer.0.norm",
         "layer_norm_1": "sublayer.0.norm", "layer_norm_2": "sublayer.1.norm"}}
 
-# %% ../../nbs/53_foreign.ipynb #for00009
+# %% ../../nbs/53_foreign.ipynb #for00011
 _OUTER = { # Form -> names outside the layers and ours
     "own": {}, "harvard": {}, "torch": {},
     "marian": {
@@ -145,6 +147,7 @@ _MARKS = { # Form -> a name that only it has
     "marian": "model.encoder.layers.0.self_attn.q_proj.weight",
     "fairseq": "encoder.layers.0.self_attn.q_proj.weight"}
 
+# %% ../../nbs/53_foreign.ipynb #for00012
 def recognize(
     weights:Mapping, # Tensors by name
 )->str:              # A key of the tables of names
@@ -154,6 +157,7 @@ def recognize(
     raise ValueError(f"the weights, such as {short_repr(next(iter(weights), ''))}, are none of a "
                      f"known form: {', '.join(_MARKS)}.")
 
+# %% ../../nbs/53_foreign.ipynb #for00013
 def _rename(name, form):
     "Our names, without the kind of weight, for a name of a form; [] for what is not needed."
     module, _, kind = name.replace("in_proj_", "in_proj.").rpartition(".")
@@ -172,6 +176,7 @@ def _rename(name, form):
     start = f"{start}." if start else ""
     return [f"{side}.layers.{layer[2]}.{start}{each}.{kind}" for each in last.split()]
 
+# %% ../../nbs/53_foreign.ipynb #for00014
 def our_names(
     weights:dict[str, Tensor], # Tensors of a form
     form:str,                  # The form
@@ -185,11 +190,12 @@ def our_names(
         for ours, own in zip(names, parts): renamed[ours] = own
     return renamed
 
-# %% ../../nbs/53_foreign.ipynb #for00011
+# %% ../../nbs/53_foreign.ipynb #for00016
 def _halves(width):
     "Order of our channels in a table whose sines come first."
     return torch.tensor([*range(0, width, 2), *range(1, width, 2)])
 
+# %% ../../nbs/53_foreign.ipynb #for00017
 def position_order(
     table:Tensor, # Positions `(n, D)`, with axes of size 1
 )->Tensor|None:   # Channels in the order of the table; None: they are no sinusoids
@@ -200,6 +206,7 @@ def position_order(
         if torch.allclose(table, usual[:, order], atol=1e-4): return order
     return None
 
+# %% ../../nbs/53_foreign.ipynb #for00018
 def permute_channels(
     weights:dict[str, Tensor], # By our names
     order:Tensor,              # Channel i of the result is channel `order[i]` of the weights
@@ -211,6 +218,7 @@ def permute_channels(
         return w
     return {name: permuted(name, w) for name, w in weights.items()}
 
+# %% ../../nbs/53_foreign.ipynb #for00019
 def _kind_of_matrix(name):
     "Side of a matrix by its name: source, target, output, positions, or unknown."
     for kind, pattern in dict(positions="pos|pe$", output="gener|out|proj|head|fc|logit|unembed",
@@ -218,6 +226,7 @@ def _kind_of_matrix(name):
         if re.search(pattern, name, re.I): return kind
     return "unknown"
 
+# %% ../../nbs/53_foreign.ipynb #for00020
 def name_matrices(
     weights:dict[str, Tensor], # Of an `nn.Transformer` by our names, the rest by any names
 )->dict[str, Tensor]:          # All by our names
@@ -246,9 +255,10 @@ def name_matrices(
                          "nn.Transformer and an output layer.")
     return layers
 
-# %% ../../nbs/53_foreign.ipynb #for00013
+# %% ../../nbs/53_foreign.ipynb #for00022
 _NOT_SHOWN = "is not in the weights: give {}=..., as the original was built."
 
+# %% ../../nbs/53_foreign.ipynb #for00023
 def _depth(weights, side):
     "Number of layers of a stack."
     numbers = [int(n.split(".")[2]) for n in weights if n.startswith(f"{side}.layers.")]
@@ -256,6 +266,7 @@ def _depth(weights, side):
         raise ValueError(f"the weights have layers {sorted({*numbers})} of the {side}.")
     return len({*numbers})
 
+# %% ../../nbs/53_foreign.ipynb #for00024
 def _tie(weights):
     "Which of source embedding, target embedding and output matrix are equal."
     src, tgt, out = (weights[f"{name}.weight"] for name in
@@ -263,6 +274,7 @@ def _tie(weights):
     if out.shape != tgt.shape or not torch.equal(out, tgt): return "none"
     return "all" if src.shape == tgt.shape and torch.equal(src, tgt) else "decoder"
 
+# %% ../../nbs/53_foreign.ipynb #for00025
 def _complete(weights):
     "Add the output matrix and the target embedding where they are those of another place."
     src = weights.get("src_embed.0.lut.weight")
@@ -271,6 +283,7 @@ def _complete(weights):
     weights.setdefault("generator.proj.weight", tgt)
     return weights
 
+# %% ../../nbs/53_foreign.ipynb #for00026
 def describe(
     weights:dict[str, Tensor], # By our names
     settings:dict,             # Fields of `TransformerConfig` that the weights do not show
@@ -298,6 +311,7 @@ def describe(
                  d_k=d_k, bias=bias, tie=_tie(weights), final_norm=final_norm)
     return TransformerConfig(**shown | settings)
 
+# %% ../../nbs/53_foreign.ipynb #for00027
 def assemble(
     weights:dict[str, Tensor], # By our names
     settings:dict,             # Fields of `TransformerConfig` that the weights do not show
@@ -315,15 +329,15 @@ def assemble(
             shape = "missing" if w is None else f"of shape {tuple(w.shape)}"
             raise ValueError(f"{name} is {shape}, the model needs {tuple(p.shape)}.")
         tensors[name] = w.to(p)
-    known = model.state_dict().keys()
+    places = model.state_dict().keys()
     for name in weights:
-        if name not in known: raise ValueError(f"the weights hold {short_repr(name)}, for which "
+        if name not in places: raise ValueError(f"the weights hold {short_repr(name)}, for which "
                                                "an EncoderDecoder has no place.")
     copy_weights(model, tensors)
     check_finite(model, "the checkpoint")
     return model.eval(), config
 
-# %% ../../nbs/53_foreign.ipynb #for00015
+# %% ../../nbs/53_foreign.ipynb #for00029
 @dataclass
 class Converted:
     "A model of another project."
@@ -333,6 +347,7 @@ class Converted:
     tokenizers:tuple = ()    # Source and target tokenizer, if the source holds them
     pair:str|None = None     # Languages, source first; None: not known
 
+# %% ../../nbs/53_foreign.ipynb #for00030
 def _harvard(weights, settings):
     "Harvard's norm divides by the sample deviation; ε outside the root is negligible."
     for name in weights:
@@ -342,6 +357,7 @@ def _harvard(weights, settings):
     weights = {name: w for name, w in weights.items() if not name.endswith(".pe")}
     return weights, dict(norm_first=True, norm_eps=1e-12) | settings
 
+# %% ../../nbs/53_foreign.ipynb #for00031
 def _opennmt(weights, settings, options):
     "OpenNMT-py is pre-norm; the heads are among its options."
     weights = {name: w for name, w in weights.items() if not name.endswith(".pe")}
@@ -351,32 +367,35 @@ def _opennmt(weights, settings, options):
     if isinstance(options.get("heads"), int): usual["h"] = options["heads"]
     return weights, usual | settings
 
+# %% ../../nbs/53_foreign.ipynb #for00032
 def _fairseq_positions(rows, width):
     "fairseq's sinusoids of positions 2 to rows + 1, `(rows, width)`."
     rate = math.log(10000) / (width // 2 - 1)
     angle = torch.arange(2, rows + 2)[:, None] * torch.exp(torch.arange(width // 2) * -rate)
     return torch.cat([angle.sin(), angle.cos()], 1)
 
+# %% ../../nbs/53_foreign.ipynb #for00033
 def _fairseq(weights, settings, options):
     "fairseq's arguments give heads and activation; a final norm means pre-norm."
-    kept = {n: w for n, w in weights.items() if not n.endswith(("version", "_float_tensor"))}
-    width = kept["src_embed.0.lut.weight"].size(1)
+    weights = {n: w for n, w in weights.items() if not n.endswith(("version", "_float_tensor"))}
+    width = weights["src_embed.0.lut.weight"].size(1)
     for side in ("encoder", "decoder"):
-        table = kept.pop(f"{side}.embed_positions.weight", None)
+        table = weights.pop(f"{side}.embed_positions.weight", None)
         if table is not None: table = table[2:] # the first rows belong to other symbols
         else: table = _fairseq_positions(1024, width)
         ours = "src" if side == "encoder" else "tgt"
-        kept[f"{ours}_embed.1.embed.lut.weight"] = table / math.sqrt(width)
-    usual = dict(norm_first="encoder.norm.weight" in kept, positions="learned", norm_eps=1e-5)
+        weights[f"{ours}_embed.1.embed.lut.weight"] = table / math.sqrt(width)
+    usual = dict(norm_first="encoder.norm.weight" in weights, positions="learned", norm_eps=1e-5)
     heads = {options.get(f"{side}_attention_heads") for side in ("encoder", "decoder")}
     if len(heads) == 1 and isinstance(min(heads, key=str), int): usual["h"] = heads.pop()
     if isinstance(options.get("activation_fn"), str): usual["ffn"] = options["activation_fn"]
-    return kept, usual | settings
+    return weights, usual | settings
 
-# %% ../../nbs/53_foreign.ipynb #for00016
+# %% ../../nbs/53_foreign.ipynb #for00034
 _ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 _SILENT = -1e4 # Output bias of a token that is never generated
 
+# %% ../../nbs/53_foreign.ipynb #for00035
 def _marian_settings(config):
     "Fields of our configuration for Marian's."
     for name, value in dict(normalize_before=False, normalize_embedding=False,
@@ -395,11 +414,13 @@ def _marian_settings(config):
     values = {ours: config[theirs] for ours, theirs in names.items() if theirs in config}
     return dict(norm_first=False, norm_eps=1e-5, ffn=ffn) | values
 
+# %% ../../nbs/53_foreign.ipynb #for00036
 def _silent_tokens(*configs):
     "Tokens that Marian never generates."
     words = [word for config in configs for word in config.get("bad_words_ids") or []]
     return {word[0] for word in words if isinstance(word, list) and len(word) == 1}
 
+# %% ../../nbs/53_foreign.ipynb #for00037
 def from_marian_weights(
     weights:dict[str, Tensor], # State dict of a `MarianMTModel`
     config:dict,               # Its configuration
@@ -426,12 +447,13 @@ def from_marian_weights(
     weights["generator.proj.bias"] = bias
     return Converted(*assemble(weights, _marian_settings(config) | settings), "marian")
 
+# %% ../../nbs/53_foreign.ipynb #for00038
 def _unscaled(weights):
     "Divide the embeddings by √D, which ours multiply by; a tied output matrix becomes its own."
     names = "src_embed.0.lut.weight", "tgt_embed.0.lut.weight"
     return weights | {name: weights[name] / math.sqrt(weights[name].size(1)) for name in names}
 
-# %% ../../nbs/53_foreign.ipynb #for00018
+# %% ../../nbs/53_foreign.ipynb #for00040
 def _json(folder, name, needed=True):
     "Contents of a JSON file of a folder; {} for one that may be absent."
     path = Path(folder)/name
@@ -442,6 +464,7 @@ def _json(folder, name, needed=True):
     if isinstance(contents, dict): return contents
     raise ValueError(f"{path} is a {type(contents).__name__}, not an object.")
 
+# %% ../../nbs/53_foreign.ipynb #for00041
 def _vocabulary(path, numbers, size):
     "Pieces in the order of their ids; ids without a piece get a name."
     pieces = dict.fromkeys(range(size))
@@ -452,6 +475,7 @@ def _vocabulary(path, numbers, size):
         pieces[i] = piece
     return [f"<unused {i}>" if piece is None else piece for i, piece in pieces.items()]
 
+# %% ../../nbs/53_foreign.ipynb #for00042
 def marian_tokenizers(
     folder,      # Folder of a Marian model
     config:dict, # Its configuration
@@ -473,6 +497,7 @@ def marian_tokenizers(
     same = tokenizers[0].state() == tokenizers[1].state()
     return (tokenizers[0],) * 2 if same else tuple(tokenizers)
 
+# %% ../../nbs/53_foreign.ipynb #for00043
 def read_marian(
     folder,          # Folder with config.json, weights, source.spm, target.spm, vocab.json
     settings:dict,   # Fields of `TransformerConfig` that replace the stored ones
@@ -496,7 +521,7 @@ def read_marian(
         converted.pair = "-".join(langs)
     return converted
 
-# %% ../../nbs/53_foreign.ipynb #for00020
+# %% ../../nbs/53_foreign.ipynb #for00045
 def _torch_settings(body):
     "Settings of an `nn.Transformer`; raise unless all layers have the same."
     layers = [*body.encoder.layers, *body.decoder.layers]
@@ -518,6 +543,7 @@ def _torch_settings(body):
     return dict(norm_first=norm_first, ffn=ffn, h=h, norm_eps=norms.pop(), dropout=dropout,
                 attention_dropout=attention_dropout, activation_dropout=activation_dropout)
 
+# %% ../../nbs/53_foreign.ipynb #for00046
 def _from_torch_weights(weights, settings, scale):
     "Convert the weights of a module with an `nn.Transformer`."
     weights = _complete(name_matrices(our_names(weights, "torch")))
@@ -532,6 +558,7 @@ def _from_torch_weights(weights, settings, scale):
     if not scale: weights = _unscaled(weights)
     return assemble(weights, settings)
 
+# %% ../../nbs/53_foreign.ipynb #for00047
 def _with_scale(weights, settings, scale, like):
     "Convert with scaled embeddings, with others, or with those that agree with `like`."
     if scale is None and like is None:
@@ -542,7 +569,7 @@ def _with_scale(weights, settings, scale, like):
     if len(results) == 1: return results[0]
     return min(results, key=lambda result: difference(result[0], like))
 
-# %% ../../nbs/53_foreign.ipynb #for00022
+# %% ../../nbs/53_foreign.ipynb #for00049
 def difference(
     model:EncoderDecoder, # The converted model
     like:Callable,        # Source and target ids `(B, S)`, `(B, T)` -> logits `(B, T, V)`
@@ -564,6 +591,7 @@ def difference(
     ours, theirs = (x.float().log_softmax(-1).clamp(min=-99) for x in (ours, theirs))
     return (ours - theirs).abs().max().item()
 
+# %% ../../nbs/53_foreign.ipynb #for00050
 def _check_like(converted, like):
     "Raise if the converted model has other logits than its original."
     far = difference(converted.model, like)
@@ -571,9 +599,10 @@ def _check_like(converted, like):
         raise ValueError(f"the converted model differs from like by {far:.2g} in log-probability: "
                          "another h, norm_first, scale or activation, or like is in training mode.")
 
-# %% ../../nbs/53_foreign.ipynb #for00024
+# %% ../../nbs/53_foreign.ipynb #for00052
 _STATES = "model_state_dict", "state_dict", "model" # Entries that hold the weights
 
+# %% ../../nbs/53_foreign.ipynb #for00053
 def _weights_of(checkpoint):
     "Tensors by name, and the options of the training, of a checkpoint."
     options = {}
@@ -590,6 +619,7 @@ def _weights_of(checkpoint):
         weights |= {f"generator.{name}": w for name, w in generator.items()}
     return check_weights(weights), options
 
+# %% ../../nbs/53_foreign.ipynb #for00054
 def _convert_weights(weights, options, settings, scale, like):
     "Convert a state dict of a recognized form."
     form = recognize(weights)
@@ -603,6 +633,7 @@ def _convert_weights(weights, options, settings, scale, like):
     if form == "fairseq": renamed, settings = _fairseq(renamed, settings, options)
     return Converted(*assemble(renamed, settings), form)
 
+# %% ../../nbs/53_foreign.ipynb #for00055
 def _convert_module(module, settings, scale, like):
     "Convert a module: Marian, one with an `nn.Transformer`, or one with known names."
     weights = check_weights(module.state_dict())
@@ -617,6 +648,7 @@ def _convert_module(module, settings, scale, like):
         weights = weights | check_weights(buffers)
     return _convert_weights(weights, {}, settings, scale, like)
 
+# %% ../../nbs/53_foreign.ipynb #for00056
 def read_other(
     source,             # Module, state dict, file of a checkpoint, or folder of Marian
     like:Callable|None=None, # The original: source and target ids to logits; None: not compared
