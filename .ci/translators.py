@@ -4,6 +4,7 @@ Each run adds a row to results/everyday_search.json: settings, bytes, minutes, m
 model). Only `--test` scores the test part; a recipe is chosen without it. An interrupted run goes on from its last epoch. `--list` shows the variants; a GPU
 is used where there is one (a run of 8 epochs takes some minutes there, hours on two cores)."""
 import json
+import random
 import sys
 import time
 from argparse import ArgumentParser
@@ -14,7 +15,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 RESULTS = ROOT/'nbs/results/everyday_search.json'
 
-VARIANTS = { # Name -> settings of model and training, size of the vocabulary and share of typed copies, over the recipe `everyday`
+VARIANTS = { # Name -> settings of model and training, size of the vocabulary, share of typed copies and of the pairs, over the recipe `everyday`
+    'first': dict(d_model=192, d_ff=768, dropout=.05, attention_dropout=0., activation_dropout=0., vocab=6000, typed=.3, share=.78,
+                  epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # the model in the package: 82 minutes on one AVX2 core
     'recipe': {},
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
@@ -42,7 +45,7 @@ def configured(settings):
     "Configurations of model and training, and the size of the vocabulary."
     from annotated_transformer.train.recipes import recipe
     model, training, vocab = recipe('everyday')
-    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed')}
+    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed', 'share')}
     model = replace(model, **{name: settings[name] for name in MODEL_FIELDS if name in settings})
     return model, replace(training, **rest), settings.get('vocab', vocab)
 
@@ -58,6 +61,9 @@ def train(name, pair, seed, args):
     typed = settings.get('typed', .5)
     parts = load_splits('everyday', pair, typed=typed)
     originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
+    if 'share' in settings:
+        rng = random.Random(0)
+        parts['train'] = [pair_ for pair_ in parts['train'] if rng.random() < settings['share']]
     if args.pairs: parts = {part: pairs[:args.pairs] for part, pairs in parts.items()}
     folder = args.out/f'{name.replace(" ", "-")}-{pair}-{seed}'
     start = time.perf_counter()
