@@ -55,10 +55,9 @@ def attention(
     dropped = weights if dropout is None else dropout(weights)
     return dropped @ value, weights
 
-# %% ../nbs/01_transformer.ipynb #daddeace
+# %% ../nbs/01_transformer.ipynb #tr000027
 recorders = ContextVar("recorders", default={}) # Attention module -> function of its weights
 
-# %% ../nbs/01_transformer.ipynb #a34d3841
 def check_sizes(**sizes:int)->None: # By name
     "Raise unless every size is a whole number from 1 to 2**40."
     for name, size in sizes.items():
@@ -118,6 +117,7 @@ class MultiHeadedAttention(nn.Module):
         if self.recorded: recorders.get()[self](weights.detach())
 
 # %% ../nbs/01_transformer.ipynb #998a1739
+#| code-fold: true
 last_maps = WeakKeyDictionary() # Model -> maps of its last recording
 
 @contextmanager
@@ -231,7 +231,7 @@ def sinusoids(length:int, d_model:int, dtype=None)->Tensor: # `(T, D)`, of the d
     table = torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[:, :d_model]
     return table.to(dtype or torch.get_default_dtype())
 
-# %% ../nbs/01_transformer.ipynb #ca22e594
+# %% ../nbs/01_transformer.ipynb #tr000058
 class PositionalEncoding(nn.Module):
     "Add the sinusoids, then apply dropout (§3.5, §5.4)."
     additive = True                  # The same vectors are added to all inputs
@@ -258,6 +258,8 @@ class PositionalEncoding(nn.Module):
         if old.is_meta or torch.equal(old, table.to(old)): self.pe = table.to(self.pe)
         return self
 
+# %% ../nbs/01_transformer.ipynb #tr000059
+#| code-fold: true
 class LearnedPositions(nn.Module):
     "Add one learned vector per position, then apply dropout (§3.5, Table 3 row E)."
     additive = True
@@ -274,7 +276,6 @@ class LearnedPositions(nn.Module):
             raise IndexError(f"{x.size(1)} tokens: learned positions end at max_len={self.max_len}")
         return self.dropout(x + self.embed(torch.arange(x.size(1), device=x.device)))
 
-# %% ../nbs/01_transformer.ipynb #37ebc225
 POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions} # Schemes by name
 
 def position_scheme(name:str)->tuple[type, type]: # Position module, self-attention
@@ -287,7 +288,7 @@ def position_scheme(name:str)->tuple[type, type]: # Position module, self-attent
     scheme = POSITIONS[name]
     return scheme, getattr(scheme, "attention", MultiHeadedAttention)
 
-# %% ../nbs/01_transformer.ipynb #4b8cf065
+# %% ../nbs/01_transformer.ipynb #tr000062
 def clones(module:nn.Module, N:int)->nn.ModuleList: # They share no parameters
     "Return N deep copies of a module."
     parts = N * len([*module.modules()])
@@ -314,7 +315,6 @@ class EncoderLayer(nn.Module):
         x = self.sublayer[0](x, lambda x: self.self_attn(x, x, x, mask))
         return self.sublayer[1](x, self.feed_forward)
 
-# %% ../nbs/01_transformer.ipynb #5a0c2bd4
 class DecoderLayer(nn.Module):
     "Masked self-attention, cross-attention and feed-forward network (§3.1)."
     cacheable = True
@@ -400,6 +400,7 @@ class EncoderDecoder(nn.Module):
         return self.decode(self.encode(src, src_mask), src_mask, tgt, tgt_mask)
 
 # %% ../nbs/01_transformer.ipynb #25d24b71
+#| code-fold: true
 def init_weights(model:nn.Module)->nn.Module: # The same model or part of one
     "Xavier for matrices, N(0, 1/D) for embeddings, zero for biases."
     embeddings = {id(m.weight): m for m in model.modules() if isinstance(m, nn.Embedding)}
@@ -496,7 +497,7 @@ class Batch:
     def __repr__(self):
         return f"Batch(src={tuple(self.src.shape)}, ntokens={self.ntokens})"
 
-# %% ../nbs/01_transformer.ipynb #43eb8020
+# %% ../nbs/01_transformer.ipynb #tr000075
 class LabelSmoothing(nn.Module):
     "KL divergence from the smoothed labels to the model, summed over the tokens (§5.4)."
     def __init__(self,
@@ -520,7 +521,6 @@ class LabelSmoothing(nn.Module):
         x = x.clamp(min=math.log(torch.finfo(x.dtype).tiny)) # log 0 becomes a finite number
         return F.kl_div(x, self.true_dist, reduction="sum")
 
-# %% ../nbs/01_transformer.ipynb #a1d0ea1e
 class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self, generator:nn.Module, criterion:nn.Module):
@@ -541,7 +541,7 @@ def rate(
     step = max(step, 1)
     return factor * model_size ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
-# %% ../nbs/01_transformer.ipynb #aac51cea
+# %% ../nbs/01_transformer.ipynb #tr000078
 @dataclass
 class TrainState:
     "Counters of a training run."
@@ -560,7 +560,6 @@ class DummyScheduler:
     "Scheduler that changes nothing: for a constant learning rate, and for evaluation."
     def step(self): "Do nothing."
 
-# %% ../nbs/01_transformer.ipynb #947ef64d
 def run_epoch(
     data_iter:Iterable[Batch], # Batches
     model:nn.Module,           # An `EncoderDecoder`
