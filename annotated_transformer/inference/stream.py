@@ -53,6 +53,11 @@ class Candidate:
         "Words of the source that no training pair has."
         return self.text.unknown if isinstance(self.text, Translation) else None
 
+    @property
+    def alignment(self): # An `Alignment`; None without `alignments=True`
+        "Words of the translation and of the source that belong together."
+        return self.text.alignment if isinstance(self.text, Translation) else None
+
 # %% ../../nbs/48_stream.ipynb #7ba40a85
 class _Chunk:
     "Texts that were read together: the ids of their sentences, and the results so far."
