@@ -20,7 +20,7 @@ from annotated_transformer.cli.base import (
     user_path,
 )
 
-from ..checks import check_number
+from ..checks import check_number, short_repr
 from ..data.bpe import load_tokenizer
 from ..data.corpora import load_corpus
 from ..data.normalize import bounded_lines
@@ -85,6 +85,12 @@ def _check_streams(texts):
     if sys.__stdout__ is None: raise OSError("standard output is closed.")
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
 
+def _check_pair(translator, pair):
+    "Raise if a model is known to translate between other languages than asked for."
+    trained = translator.about.get("pair", pair)
+    if pair is None or pair == trained: return
+    raise ValueError(f"--pair {short_repr(pair)} is not the pair of the model, {trained}.")
+
 def _check_words(models):
     "Raise if the words of the training data are not known."
     if all(model.known_words for model in models): return
@@ -109,8 +115,9 @@ def _limited_output(translators, size, pairs):
 # %% ../../nbs/78_cli_translate.ipynb #c88d39f0
 def translate(
     texts:Annotated[list[str], "Texts to translate (default: lines of standard input)"]=None,
-    model:Annotated[str, "Model folder, or pocket (built in); several with commas: an "
-                         "ensemble"]="pocket",
+    model:Annotated[str, "Model folder, or everyday, everyday-en-de or pocket (built in); "
+                         "several with commas: an ensemble"]="everyday",
+    pair:Annotated[str, "Languages, source first: en-de chooses everyday-en-de"]=None,
     beam_size:Annotated[int, "Beam size; 1: greedy search"]=1,
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
     mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
@@ -143,10 +150,13 @@ def translate(
     _check_streams(texts)
     options = _decoding_options(given)
     source = [texts] if isinstance(texts, str) else texts
-    pairs = [] # for a lexical table; other models than pocket were saved with theirs
+    if model == "everyday" and pair == "en-de": model = "everyday-en-de"
     models = load_models(model, device, engine)
-    if shortlist and "pocket" in [name.strip() for name in str(model).split(",")]:
-        pairs = load_corpus("pocket", "train", "de-en")[:8000]
+    for translator in models: _check_pair(translator, pair)
+    corpus = models[0].about.get("corpus") if shortlist else None
+    pairs = [] # for a lexical table; other models than those of the package were saved with theirs
+    if corpus in ("pocket", "everyday"):
+        pairs = load_corpus(corpus, "train", models[0].about.get("pair", "de-en"))[:8000]
     if unknown: _check_words(models)
     first, *others = models
     if shortlist: first = _limited_output(models, shortlist, pairs)
