@@ -12,14 +12,13 @@ import sys
 import tempfile
 import threading
 import unicodedata
-from dataclasses import asdict
 from itertools import accumulate
 from pathlib import Path
 
 import torch
 from playwright.sync_api import sync_playwright
 
-from annotated_transformer.build import build
+from annotated_transformer.build import build, core_settings
 from annotated_transformer.config import preset
 from annotated_transformer.data.bpe import SubwordTokenizer
 from annotated_transformer.data.everyday import everyday_pairs
@@ -283,7 +282,7 @@ def check_changes(page, translator, pairs):
     "Each control of the page against the same change of the PyTorch model"
     tok, worst, faults, bugs = translator.src_tokenizer, 0., [], museum()
     titles = page.evaluate('async () => (await import("/live/edits.js")).BUGS.map(bug => bug.title)')
-    config = dict(asdict(translator.config), src_vocab=len(tok), tgt_vocab=len(tok))
+    config = dict(core_settings(translator.config), src_vocab=len(tok), tgt_vocab=len(tok))
     state = Translator.from_pretrained('pocket', device='cpu', engine='plain').model.state_dict()
     def source(pair, hidden): # ids, and the positions of the hidden words
         ids, ends, read = tok.encode(pair.src), list(accumulate(map(len, pair.src_words))), 0
