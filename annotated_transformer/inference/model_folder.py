@@ -225,7 +225,7 @@ def save_model_folder(
     return place
 
 
-# %% ../../nbs/44_model_folder.ipynb #44a00001
+# %% ../../nbs/44_model_folder.ipynb #44a000d1
 def _stored_type(dtype, int8):
     "The type of the stored weights; torch.int8: `to_int8`."
     check_choice("int8", int8, (True, False))
