@@ -101,6 +101,7 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	$(BIN)/python docs/bridge.py _proc _sphinx
 	$(BIN)/sphinx-build -q -n -W --keep-going -j auto -d _sphinx/.doctrees -c docs -b html _sphinx _site
 	$(BIN)/python -W ignore docs/llms.py _sphinx _site
+	cp -r _sphinx/pictures _site/ # of charts, for readers without scripts
 	cp -rL nbs/live _site/ # with the pocket model, which is a link
 	$(BIN)/python -W ignore .ci/live_models.py _site/live
 

@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import sys
+from base64 import b64decode
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,10 +122,20 @@ def reading_time(shown): # minutes for what is open on the page: folded code, an
         texts += [''.join(out.data[MD]) for out in c.get('outputs', []) if MD in out.get('data', {})]
     return minutes(texts, sources)
 
+def apart(html, folder): # stored pictures as files: where scripts run, a browser does not load them
+    def write(match):
+        data = b64decode(match[1])
+        name = f'{sha256(data).hexdigest()[:20]}.png'
+        (folder/name).write_bytes(data)
+        return f'src="{folder.name}/{name}"'
+    return re.sub('src="data:image/png;base64,([^"]+)"', write, html)
+
 def main(source, target):
     source, target = Path(source), Path(target)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns('*.ipynb', '*.yml', '*.css', '_docs', '.*'))
+    pictures = target/'pictures'
+    pictures.mkdir()
     menu = parts(source/'_quarto.yml')
     trees = ['```{{toctree}}\n:hidden:\n:caption: {}\n\n{}\n```'.format(part.title, '\n'.join(pages(part))) for part in menu]
     paths = list(source.glob('*.ipynb'))
@@ -135,6 +147,8 @@ def main(source, target):
         shown = list(cells(nb))
         top = [head, place(menu, page(path), reading_time(shown))] + trees * (page(path) == 'index')
         nb.cells = [nbformat.v4.new_markdown_cell(text) for text in top if text] + shown
+        for data in (out.data for c in nb.cells for out in c.get('outputs', []) if 'text/html' in out.get('data', {})):
+            data['text/html'] = apart(''.join(data['text/html']), pictures)
         nbformat.write(nb, target/f'{page(path)}.ipynb')
 
 if __name__ == '__main__': main(*sys.argv[1:])

@@ -39,6 +39,7 @@ with tempfile.TemporaryDirectory() as tmp:
     cells = nbformat.read(target/'first.ipynb', 4).cells
     index = nbformat.read(target/'index.ipynb', 4).cells
     assert (target/'images'/'a.svg').exists() and not (target/'_quarto.yml').exists()
+    stored = {f'pictures/{file.name}': file.read_bytes() for file in (target/'pictures').iterdir()}
 
 head, where, text, known, source, unknown, both, two, chart, drawing = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
@@ -50,7 +51,9 @@ assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '
 assert both.source == '<span id="api-f"></span><span id="api-C.m"></span>\n\n### f, C.\u200bm\n\n{.source}\n[source](https://there/x.py#L1)' and two.source.startswith('def f'), 'one heading, in the order of the source'
 assert [*bridge.members('class C:\n    def m(self): ...\n    def _p(self): ...\ndef f(): ...')] == ['C.m'], 'links lead to methods, too'
 assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
-assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html'] and 'base64,QUJD' in chart.outputs[0].data['text/html']
+assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html']
+(picture, data), = stored.items()
+assert f'src="{picture}"' in chart.outputs[0].data['text/html'] and data == b'ABC', 'its picture is a file'
 assert 'aria-label="Chart"' in chart.outputs[0].data['text/html'], 'a chart is described in words'
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```', '```{toctree}\n:hidden:\n:caption: Last\n\nlast\n```']
