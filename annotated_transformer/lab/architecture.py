@@ -6,7 +6,7 @@
 __all__ = ['trace_shapes', 'Drawing', 'diagram', 'strip', 'draw_model', 'size_by_part']
 
 # %% ../../nbs/13_architecture.ipynb #8f07343b
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -102,15 +102,16 @@ def _middle(text, x, y, size=13, style=""):
     return (f'<text x="{x + _WIDE / 2:g}" y="{y:g}" font-size="{size}" text-anchor="middle"'
             f"{style}>{escape(str(text))}</text>")
 
-def _vector(values, x, y):
-    "Return up to eight numbers as squares: orange is positive, blue is negative."
-    squares = []
-    for i, value in enumerate(values):
-        color = "#D55E00" if value > 0 else "#0072B2"
-        place = f'x="{x + 6 + 10 * (i % 4)}" y="{y + 7 + 11 * (i // 4)}" width="9" height="10"'
-        squares.append(f'<rect {place} fill="{color}" fill-opacity="{min(abs(value), 1):.2f}" '
-                       'stroke="#888888" stroke-width=".4"/>')
-    return "".join(squares)
+def _squares(vectors, y):
+    "Return up to eight numbers of each vector as squares: orange is positive, blue is negative."
+    paths = defaultdict(str) # color and strength -> squares
+    for i, values in enumerate(vectors):
+        for j, value in enumerate(values or ()):
+            color = "#D55E00" if value > 0 else "#0072B2"
+            place = f"M{_LEFT + _WIDE * i + 6 + 10 * (j % 4)} {y + 7 + 11 * (j // 4)}"
+            paths[color, round(8 * min(abs(value), 1)) / 8] += place + "h9v10h-9z"
+    return "".join(f'<path d="{d}" fill="{color}" fill-opacity="{strength:g}" stroke="#888888" '
+                   'stroke-width=".4"/>' for (color, strength), d in paths.items())
 
 def _weight(value, x, y):
     "Return a weight from 0 to 1 as a bar with its percentage."
@@ -132,7 +133,8 @@ def _lines(weights, query, y):
 def _strip_row(kind, values, y):
     "Return one row of a strip as SVG; a value that is None leaves its place empty."
     if kind == "lines": return _lines(*values, y)
-    draw = dict(vectors=_vector, weights=_weight,
+    if kind == "vectors": return _squares(values, y)
+    draw = dict(weights=_weight,
                 words=lambda text, x, y: _middle(text, x, y + 16),
                 gloss=lambda text, x, y: _middle(text, x, y + 11, 11, ' font-style="italic"'),
                 numbers=lambda value, x, y: _middle(f"{value:.1f}", x, y + 15, 12))[kind]
