@@ -11,7 +11,7 @@ __all__ = ['read_checkpoint', 'check_weights', 'recognize', 'our_names', 'positi
 import argparse
 import math
 import os
-import pickle  # noqa: TID251 -- the name of an error
+import pickle
 import re
 import zipfile
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.serialization import safe_globals  # noqa: TID251 -- reads tensors only
+from torch.serialization import safe_globals
 
 from annotated_transformer.train.checkpoints import (
     copy_weights,
@@ -66,7 +66,7 @@ def read_checkpoint(
     _check_archive(path)
     try:
         with safe_globals([argparse.Namespace]): # fairseq keeps its arguments in one
-            checkpoint = torch.load(path, map_location="cpu", weights_only=True) # noqa: TID251
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise ValueError(f"{path} holds objects other than tensors, numbers and texts: save the "
                          "state_dict alone.") from None
