@@ -1,6 +1,6 @@
 // Sentences of a text, as in nbs/25_sentences: spaCy's rules for German and English (rules.js) and
 // two more. Texts in other languages get the English ones.
-import {CLASSES, RULES} from "./rules.js";
+import {CLASSES, RULES, SPECIALS} from "./rules.js";
 
 const WORD = "\\p{L}\\p{N}_", LETTER = "[\\p{L}\\p{Nl}\\p{No}]", SIGNS = `[^${WORD} ]{0,9}`;
 const BORDER = new RegExp(`[^${WORD} ,;:'’"()/%&+\\-]${SIGNS} ${SIGNS}${LETTER}`, "u");
@@ -16,7 +16,7 @@ function compiled({specials, ends, ...patterns}) {
     infix: pattern("infix", "gu"),
     url: pattern("url"),
     ends: new Set(ends),
-    specials,
+    specials: {...SPECIALS, ...specials},
   };
 }
 const languages = {}; // compiled by the first text that may have two sentences
