@@ -8,7 +8,7 @@ export const TOUR = [
   step("Tokens",
     "The tokenizer splits the sentence into pieces; </s> marks its end. The left column shows " +
     "the source, the right column the translation, which the decoder generates from top to bottom.",
-    "a-trained-translator", CROSS),
+    "the-problem", CROSS),
   step("Embeddings and positions",
     "Each token is a row of a table, multiplied by √D. A positional encoding is added, because " +
     "attention does not see the order of its inputs.",
