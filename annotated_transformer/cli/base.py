@@ -200,7 +200,7 @@ class _OptionParser(argparse.ArgumentParser):
     def print_help(self): print(self.format_help(), end="") # argparse ignores errors
 
 def _spelled(name):
-    "An option as a user writes it; `from_` is --from, a word of Python."
+    "An option as a user writes it: `from_`, whose underscore Python needs, without it."
     return f"--{name.removesuffix('_')}"
 
 def _option_settings(name, kind, default, text):

@@ -111,18 +111,18 @@ def word_weights(
 
 # %% ../../nbs/49_alignment.ipynb #bbc5b43a
 def alignment_error_rate(
-    found:Sequence,             # Links of each sentence: pairs (source position, target position)
+    predicted:Sequence,         # Links of each sentence: pairs (source position, target position)
     gold:Sequence,              # Sure links of the same sentences
     possible:Sequence|None=None,# Possible links; None: only the sure ones
 )->float:                       # From 0 (perfect) to 1
     "Alignment error rate of a corpus (Och and Ney 2003)."
-    sides = found, gold, gold if possible is None else possible
+    sides = predicted, gold, gold if possible is None else possible
     if len(set(map(len, sides))) > 1:
-        raise ValueError(f"found has {len(found)} sentences, gold {len(gold)}.")
-    found, gold, possible = ([{(i, j) for i, j in links} for links in side] for side in sides)
-    total = sum(map(len, found)) + sum(map(len, gold))
-    if not total: raise ValueError("found and gold hold no links.")
-    hits = sum(len(a & s) + len(a & (p | s)) for a, s, p in zip(found, gold, possible))
+        raise ValueError(f"predicted has {len(predicted)} sentences, gold {len(gold)}.")
+    predicted, gold, possible = ([{(i, j) for i, j in links} for links in side] for side in sides)
+    total = sum(map(len, predicted)) + sum(map(len, gold))
+    if not total: raise ValueError("predicted and gold hold no links.")
+    hits = sum(len(a & s) + len(a & (p | s)) for a, s, p in zip(predicted, gold, possible))
     return 1 - hits / total
 
 # %% ../../nbs/49_alignment.ipynb #43927ee5

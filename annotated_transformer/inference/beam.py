@@ -217,9 +217,9 @@ def beam_search(
         rows = len(src) if on_step or guide else _rows_at_once(models, options.beam_size)
         beams = []
         for first in range(0, len(src), max(rows, 1)):
-            some = slice(first, first + rows)
-            part = src[some], None if mask is None else mask[some], limit[some]
-            beams += _search_rows(models, *part, start_symbol, end_symbol, options, on_step, guide)
+            at = slice(first, first + rows)
+            given = src[at], None if mask is None else mask[at], limit[at]
+            beams += _search_rows(models, *given, start_symbol, end_symbol, options, on_step, guide)
         best = [hypotheses[0].ids[:-1] if hypotheses else [] for hypotheses in beams]
         tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol, src.device)
         replay_recorded(models, src, mask, tgt)
