@@ -8,6 +8,7 @@ __all__ = []
 # %% ../nbs/99_all.ipynb #9aec4352
 from .transformer import *
 from .build import build
+from .checks import as_mask
 from annotated_transformer.config import (
     PRESETS, TrainingConfig, TransformerConfig, from_json, preset, to_json,
 )

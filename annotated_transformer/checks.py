@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['originals', 'short_repr', 'short_text', 'check_number', 'is_count', 'check_whole', 'check_choice', 'check_known',
            'check_complete', 'check_options', 'RepeatedKey', 'unique_keys', 'parse_json', 'same_json', 'check_ids',
-           'check_mask', 'check_model', 'not_finite', 'check_tensors', 'has_hooks', 'methods_of', 'has_own_methods',
-           'is_patched', 'is_watched', 'Originals', 'require']
+           'check_mask', 'as_mask', 'check_model', 'not_finite', 'check_tensors', 'has_hooks', 'methods_of',
+           'has_own_methods', 'is_patched', 'is_watched', 'Originals', 'require']
 
 # %% ../nbs/03_checks.ipynb #bd83eb39
 import json
@@ -198,6 +198,39 @@ def check_mask(
         raise ValueError(f"mask has shape {short_repr(tuple(mask.shape))}, "
                          f"which does not broadcast to {tuple(shape)}.")
     return mask != 0
+
+# %% ../nbs/03_checks.ipynb #3cc73ca7
+_MEANINGS = {"may attend": lambda mask: mask == 1, "blocked": lambda mask: mask == 0,
+             "additive": lambda mask: mask == 0}
+
+def _check_values(mask, means):
+    "Raise unless all values of a mask are those of its convention."
+    allowed = mask <= -1e3 if means == "additive" else mask == 1
+    if not ((mask == 0) | allowed).all():
+        values = "0 and numbers below -1000" if means == "additive" else "0 and 1"
+        raise ValueError(f"mask of {mask.dtype} holds values other than {values}, which "
+                         f"means={means!r} has.")
+
+# %% ../nbs/03_checks.ipynb #e8972461
+def as_mask(
+    mask:Tensor|None,       # Mask of another library, `(B, S)`, `(T, S)` or `(B, T, S)`, or None
+    means:str="may attend", # What True or 1 means: "may attend" or "blocked"; or "additive"
+    keys:bool|None=None,    # With two axes: True for `(B, S)`, False for `(T, S)`
+)->Tensor|None:             # True = may attend, `(B, 1, S)`, `(1, T, S)` or `(B, T, S)`
+    "Convert a mask to the convention of this project."
+    check_choice("means", means, _MEANINGS)
+    if mask is None: return None
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"mask is a {type(mask).__name__}: give a tensor or None.")
+    _check_values(mask, means)
+    mask = _MEANINGS[means](mask)
+    if mask.dim() == 3: return mask
+    if mask.dim() == 4 and mask.size(1) == 1: return mask.squeeze(1)
+    shape = short_repr(tuple(mask.shape))
+    if mask.dim() != 2: raise ValueError(f"mask has shape {shape}, not (B, T, S) or (B, 1, T, S).")
+    if keys is None:
+        raise ValueError(f"mask has shape {shape}: give keys=True for (B, S), False for (T, S).")
+    return mask[:, None] if keys else mask[None]
 
 # %% ../nbs/03_checks.ipynb #03a00002
 _parts = attrgetter("encoder", "decoder", "src_embed", "generator.proj")
