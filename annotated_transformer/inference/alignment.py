@@ -21,7 +21,7 @@ from ..checks import check_number, short_repr
 from ..data.batching import pad_rows, token_batches
 from ..data.bpe import SubwordTokenizer
 from ..data.pocket import PocketPair
-from ..data.words import BOS, EOS, PAD
+from ..data.words import SpecialIds, TextTokenizer, WordTokenizer
 from ..transformer import padding_mask, recorders, target_mask
 from .models import decoding_models
 from .shortlist import lexical_table
@@ -42,11 +42,18 @@ def _piece_ends(tokenizer, text, limit):
     if isinstance(tokenizer, SubwordTokenizer):
         encoded = tokenizer.tok.encode(" " + text)
         return encoded.ids[:limit], [end - 1 for _, end in encoded.offsets[:limit]]
+    ids = tokenizer.encode(text, limit)
+    if isinstance(tokenizer, WordTokenizer): pieces = tokenizer.tokenize(text)[:limit]
+    else: pieces = [piece.replace("▁", "") for piece in tokenizer.pieces(ids)]
     ends = [0]
-    for word in tokenizer.tokenize(text)[:limit]:
-        start = text.find(word, ends[-1])
-        ends.append(ends[-1] if start < 0 else start + len(word))
-    return tokenizer.encode(text, limit), ends[1:]
+    for piece in pieces:
+        start = text.find(piece, ends[-1])
+        if start < 0: # unknown or changed: the next visible character stands for it
+            rest = text[ends[-1]:]
+            start = len(text) - len(rest.lstrip())
+            piece = text[start:start + 1]
+        ends.append(start + len(piece))
+    return ids, ends[1:]
 
 # %% ../../nbs/49_alignment.ipynb #0be15c59
 @dataclass(frozen=True)
@@ -58,11 +65,14 @@ class Pieces:
 
 # %% ../../nbs/49_alignment.ipynb #ccb0dafe
 def split_pieces(
-    tokenizer,           # A `SubwordTokenizer` or a `WordTokenizer`
+    tokenizer,           # A `TextTokenizer`
     text:str,            # Any text
     limit:int|None=None, # Maximum number of ids
 )->Pieces:               # The words of these ids
     "Encode a text and record the word of each piece."
+    if not isinstance(tokenizer, TextTokenizer):
+        kind = type(tokenizer).__name__
+        raise TypeError(f"tokenizer is a {kind}: words of pieces need a TextTokenizer.")
     text = tokenizer.prepare(text, limit)
     ids, ends = _piece_ends(tokenizer, text, limit)
     spans = word_spans(text)
@@ -73,15 +83,18 @@ def split_pieces(
     return Pieces(ids, places, tuple(text[start:end] for start, end in spans))
 
 # %% ../../nbs/49_alignment.ipynb #1260788c
-def _cross_weights(model, rows, device):
+def _cross_weights(model, rows, device, special):
     "Cross-attention of all layers and heads on pairs of `Pieces`, `(B, H, T, S)`."
     attentions = [layer.src_attn for layer in model.decoder.layers]
-    src = pad_rows([[*s.ids, EOS] for s, _ in rows], PAD, device)
-    tgt = pad_rows([[BOS, *t.ids] for _, t in rows], PAD, device)
+    pad = special.pad
+    src = pad_rows([[*s.ids, special.eos] for s, _ in rows], pad, device)
+    tgt = pad_rows([[special.bos, *t.ids] for _, t in rows], pad, device)
+    visible = target_mask(tgt, pad)
+    visible[:, :, :1] = True # a start symbol may have the id of padding
     weights = {}
     def recorder(attn): return lambda x: weights.update({attn: x})
     token = recorders.set({attn: recorder(attn) for attn in attentions})
-    try: model(src, tgt, padding_mask(src, PAD), target_mask(tgt, PAD))
+    try: model(src, tgt, padding_mask(src, pad), visible)
     finally: recorders.reset(token)
     if len(weights) < len(attentions):
         raise TypeError("alignments need cross-attention that records its weights.")
@@ -101,9 +114,11 @@ def word_weights(
     model:nn.Module, # An `EncoderDecoder`
     rows:Sequence,   # Pairs of `Pieces`: source, target
     device="cpu",    # Device of the model
+    special:SpecialIds=SpecialIds(), # Ids of start, end and padding
 )->Tensor:           # `(B, H, target words, source words)`, H heads of all layers
     "Weight of each source word for each target word, in every head of the cross-attention."
-    with decoding_models(model) as models: weights = _cross_weights(models[0], rows, device)
+    with decoding_models(model) as models:
+        weights = _cross_weights(models[0], rows, device, special)
     src = _membership([s for s, _ in rows], weights.size(3))          # (B, S, W)
     tgt = _membership([t for _, t in rows], weights.size(2))          # (B, T, V)
     tgt = tgt / tgt.sum(1, keepdim=True).clamp_min(1)
@@ -195,6 +210,7 @@ def align_pieces(
     aligner:Aligner, # How its heads are combined
     rows:Sequence,   # Pairs of `Pieces`: source, target
     device="cpu",    # Device of the model
+    special:SpecialIds=SpecialIds(), # Ids of start, end and padding
     max_tokens:int=4000, # Tokens per batch and side, padding included
 )->list[Alignment]:  # One for each pair
     "Align the words of pairs of texts."
@@ -203,7 +219,7 @@ def align_pieces(
     sizes = [(len(rows[n][0].ids) + 1, len(rows[n][1].ids) + 1) for n in numbers]
     for batch in token_batches(sizes, max(max_tokens, *map(max, sizes))) if sizes else ():
         chosen = [rows[numbers[k]] for k in batch]
-        for k, weights, (s, t) in zip(batch, word_weights(model, chosen, device), chosen):
+        for k, weights, (s, t) in zip(batch, word_weights(model, chosen, device, special), chosen):
             weights = weights[:, :len(t.words), :len(s.words)]
             out[numbers[k]] = _align(aligner, weights, s.words, t.words)
     return out
@@ -349,7 +365,8 @@ def _head_tables(translator, rows, size=50):
     "Weights of the heads, source words and target words of each pair."
     for first in range(0, len(rows), size):
         batch = rows[first:first + size]
-        for weights, (s, t) in zip(word_weights(translator.model, batch, translator.device), batch):
+        heads = word_weights(translator.model, batch, translator.device, translator.special)
+        for weights, (s, t) in zip(heads, batch):
             yield weights[:, :len(t.words), :len(s.words)], s.words, t.words
 
 # %% ../../nbs/49_alignment.ipynb #038b0d3f
@@ -363,4 +380,5 @@ def align_texts(
     rows = [(split_pieces(translator.src_tokenizer, s, limit),
              split_pieces(translator.tgt_tokenizer, t, 8 * limit))
             for s, t in zip(sources, targets, strict=True)]
-    return align_pieces(translator.model, aligner_of(translator), rows, translator.device)
+    return align_pieces(translator.model, aligner_of(translator), rows, translator.device,
+                        translator.special)

@@ -18,9 +18,9 @@ from fastcore.basics import patch
 from torch import Tensor
 
 from ..checks import check_number, short_repr
-from ..data.bpe import SubwordTokenizer
+from ..data.bpe import SentencePieces, SubwordTokenizer
 from ..data.normalize import clean_text
-from ..data.words import EOS, SPECIALS
+from ..data.words import special_ids
 from .models import top_n
 
 # %% ../../nbs/50_constraints.ipynb #1f237b3c
@@ -255,7 +255,7 @@ def phrase_ids(
     "Encode a phrase."
     clean = clean_text(text).strip()
     row = tuple(tokenizer.encode(clean)) if clean else ()
-    if row and min(row) >= len(SPECIALS): return row
+    if row and {*vars(special_ids(tokenizer)).values()}.isdisjoint(row): return row
     reason = "has a word that the vocabulary lacks" if clean else "is empty"
     raise ValueError(f"the phrase {short_repr(text)} {reason}.")
 
@@ -264,6 +264,9 @@ def opening_tokens(
     tokenizer,     # Target tokenizer
 )->Tensor|None:    # Whether each token begins a new word `(V,)`; None: all do
     "Which tokens may follow the end of a word."
+    if isinstance(tokenizer, SentencePieces) and tokenizer.words is not None:
+        pieces = tokenizer.pieces(range(len(tokenizer)))
+        return torch.tensor([not piece[:1].isalnum() for piece in pieces])
     if not isinstance(tokenizer, SubwordTokenizer): return None
     opens = [not data[:1].isalnum() and data[:1] < b"\x80" for data in tokenizer.bytes]
     return torch.tensor(opens)
@@ -366,4 +369,5 @@ class Constraints:
     def __call__(self, src:Tensor)->Guide|None: # None: no sentence has a constraint
         "The guide of source ids `(B, S)`."
         phrases = [self.phrases_of(self.src_tokenizer.decode(row)) for row in src.tolist()]
-        return Guide(phrases, EOS, self.opens) if any(phrases) else None
+        end_symbol = special_ids(self.tgt_tokenizer).eos
+        return Guide(phrases, end_symbol, self.opens) if any(phrases) else None
