@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from annotated_transformer.checks import (
     check_choice,
+    check_ids,
     check_known,
     check_number,
     check_options,
@@ -171,13 +172,14 @@ def _coverage_score(attended, mask, beta):
 # %% ../../nbs/46_beam.ipynb #960a4198
 class _BeamState:
     "Prefixes of the sentences that continue: R sentences, k prefixes of t tokens."
-    def __init__(self, src, limit, start_symbol, coverage):
-        self.rows = (limit > 1).nonzero()[:, 0]                                  # (R,) sentences
+    def __init__(self, src, limit, start, coverage):
+        self.first = len(start) # tokens of the first prefix
+        self.rows = (limit > self.first).nonzero()[:, 0]                         # (R,) sentences
         self.limit = limit[self.rows]                                            # (R,) lengths
         R = len(self.rows)
         S = src.size(1) if coverage else 0
-        self.ids = src.new_full((R, 1, 1), start_symbol)                         # (R, k, t)
-        self.cum_logp = src.new_zeros((R, 1, 1), dtype=torch.float32)            # (R, k, t)
+        self.ids = start.expand(R, 1, -1)                                        # (R, k, t)
+        self.cum_logp = src.new_zeros((R, 1, self.first), dtype=torch.float32)   # (R, k, t)
         self.attended = src.new_zeros((R, 1, S), dtype=torch.float32)            # (R, k, S)
 
     def keep_prefixes(self, best):
@@ -205,6 +207,7 @@ def beam_search(
     options:SearchOptions=SearchOptions(), # Beam size, penalties, constraints
     on_step:Callable|None=None, # Called with rows, ids, cum_logp, score and kept of each step
     guide=None,            # Constraints of the sentences (`Guide`); None: none
+    begin:Sequence[int]=(), # Tokens that follow the start symbol in every output
 )->list[list[Hypothesis]]: # For each sentence its best hypotheses, best first
     "Beam search with length and coverage penalty (§6.1)."
     check_options(options, SearchOptions)
@@ -213,13 +216,14 @@ def beam_search(
     src, mask = check_source(src, src_mask, start_symbol=start_symbol, end_symbol=end_symbol)
     check_number("end_symbol", end_symbol, whole=True)
     limit = check_limits(max_len, src)
+    start = check_ids("begin", src.new_tensor([[start_symbol, *begin]]))[0]
     with decoding_models(model) as models:
         rows = len(src) if on_step or guide else _rows_at_once(models, options.beam_size)
         beams = []
         for first in range(0, len(src), max(rows, 1)):
             at = slice(first, first + rows)
             given = src[at], None if mask is None else mask[at], limit[at]
-            beams += _search_rows(models, *given, start_symbol, end_symbol, options, on_step, guide)
+            beams += _search_rows(models, *given, start, end_symbol, options, on_step, guide)
         best = [hypotheses[0].ids[:-1] if hypotheses else [] for hypotheses in beams]
         tgt = pad_rows([[start_symbol, *ids] for ids in best], end_symbol, src.device)
         replay_recorded(models, src, mask, tgt)
@@ -232,12 +236,12 @@ def _rows_at_once(models, beam_size):
     sizes = [len(p) for model in models for p in model.generator.parameters()]
     return max(_MAX_LOGITS // (beam_size * max(sizes, default=1)), 1)
 
-def _search_rows(models, src, mask, limit, start_symbol, end_symbol, options, on_step, guide):
+def _search_rows(models, src, mask, limit, start, end_symbol, options, on_step, guide):
     "The hypotheses of some sentences."
-    state = _BeamState(src, limit, start_symbol, options.coverage_penalty)
+    state = _BeamState(src, limit, start, options.coverage_penalty)
     finished = _FinishedHypotheses(len(src), options.n_best, src.device)
     rows = state.rows
-    if guide is not None: guide.keep_sentences(limit > 1)
+    if guide is not None: guide.keep_sentences(limit > len(start))
     with fast_mode(models) as flat:
         seen = None if mask is None else mask[rows]
         decoder = IncrementalDecoder(models, src[rows], seen, flat=flat)
@@ -292,7 +296,7 @@ def _extend(decoder, state, finished, end_symbol, options, guide=None):
         state.attended = state.attended + weights.unflatten(0, state.ids.shape[:2])
     else: logits = decoder.logits(prefixes)
     if decoder.tokens is None: check_end(end_symbol, logits)
-    if prefixes.size(1) == 1: check_logits(logits)
+    if prefixes.size(1) == state.first: check_logits(logits)
     state.ids, state.cum_logp, parent = continuations(
         state, finished, logits, decoder.tokens, end_symbol, options, guide)
     state.attended = _pick(state.attended, parent)
@@ -379,7 +383,7 @@ def search_options(options, mbr):
 # %% ../../nbs/46_beam.ipynb #cd118453
 class BeamSearch:
     "Beam search with a model or an ensemble; hypotheses with the same text count once."
-    def __init__(self, models, options, tokenizer, n_best=None, mbr=False, guides=None):
+    def __init__(self, models, options, tokenizer, n_best=None, mbr=False, guides=None, begin=()):
         special = special_ids(tokenizer)
         self.models = models
         self.symbols = special.bos, special.eos
@@ -388,12 +392,13 @@ class BeamSearch:
         self.outputs = n_best or 1 # per sentence
         self.mbr = mbr
         self.guides = guides       # Source ids -> constraints; None: none
+        self.begin = begin         # First tokens of every output
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
-        guide = self.guides(src) if self.guides else None
+        guide = self.guides(src, self.begin) if self.guides else None
         beams = beam_search(self.models, src, mask, limits, *self.symbols, self.options,
-                            guide=guide)
+                            guide=guide, begin=self.begin)
         if self.options.n_best > 1: beams = merge_texts(beams, self.tokenizer)
         if self.mbr: beams = [mbr_rerank(hypotheses) for hypotheses in beams]
         return [[(h.ids, h.score) for h in hypotheses[:self.outputs]] for hypotheses in beams]

@@ -4,14 +4,15 @@
 
 # %% auto #0
 __all__ = ['Phrase', 'Progress', 'Matcher', 'Guide', 'guided_candidates', 'allocate', 'phrase_ids', 'opening_tokens',
-           'read_glossary', 'Glossary', 'Constraints']
+           'read_glossary', 'Glossary', 'Constraints', 'prefix_ids', 'next_words']
 
 # %% ../../nbs/50_constraints.ipynb #a20a9d0d
 import csv
+import heapq
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 
 import torch
 from fastcore.basics import patch
@@ -19,9 +20,11 @@ from torch import Tensor
 
 from ..checks import check_number, short_repr
 from ..data.bpe import SentencePieces, SubwordTokenizer
-from ..data.normalize import clean_text
+from ..data.normalize import clean_text, is_empty
 from ..data.words import special_ids
-from .models import top_n
+from ..engine.program import IncrementalDecoder
+from .models import decoding_models, max_positions, top_n
+from .shortlist import all_tokens
 
 # %% ../../nbs/50_constraints.ipynb #1f237b3c
 @dataclass(frozen=True)
@@ -115,9 +118,11 @@ class Guide:
         phrases:Sequence,        # Phrases of each sentence
         end_symbol:int,          # Id of `</s>`
         opens:Tensor|None=None,  # Whether each token begins a new word `(V,)`; None: all do
+        begin:Sequence=(),       # First tokens of every output
     ):
         self.matchers = [Matcher(tuple(row)) for row in phrases]
-        self.progress = [[matcher.start] for matcher in self.matchers] # of all prefixes
+        self.progress = [[reduce(matcher.step, begin, matcher.start)]
+                         for matcher in self.matchers] # of all prefixes
         self.end_symbol = end_symbol
         self.opens = opens
 
@@ -366,8 +371,78 @@ class Constraints:
     @cached_property
     def opens(self): return opening_tokens(self.tgt_tokenizer)
 
-    def __call__(self, src:Tensor)->Guide|None: # None: no sentence has a constraint
+    def __call__(self, src:Tensor, begin:Sequence=())->Guide|None: # None: no constraint
         "The guide of source ids `(B, S)`."
         phrases = [self.phrases_of(self.src_tokenizer.decode(row)) for row in src.tolist()]
         end_symbol = special_ids(self.tgt_tokenizer).eos
-        return Guide(phrases, end_symbol, self.opens) if any(phrases) else None
+        return Guide(phrases, end_symbol, self.opens, begin) if any(phrases) else None
+
+# %% ../../nbs/50_constraints.ipynb #50b00002
+def prefix_ids(
+    tokenizer,  # Target tokenizer
+    prefix:str, # Beginning of all translations; spaces at its end do not count
+    limit:int,  # Number of positions of the model
+)->list[int]:   # Its ids
+    "Encode a prefix."
+    if not isinstance(prefix, str): raise TypeError(f"prefix={short_repr(prefix)} is not a string.")
+    text = prefix.rstrip()
+    if is_empty(text): return []
+    row = tokenizer.encode(text, min(512, limit - 1))
+    if len(row) == min(512, limit - 1):
+        raise ValueError(f"prefix={short_repr(prefix)} has too many tokens.")
+    if special_ids(tokenizer).unk not in row: return list(row)
+    raise ValueError(f"prefix={short_repr(prefix)} has a word that the vocabulary lacks.")
+
+# %% ../../nbs/50_constraints.ipynb #50b00003
+def _next_tokens(translator, source, begin):
+    "Return a function from more ids after a prefix to the probabilities of the next `(V,)`."
+    special = translator.special
+    src = torch.tensor([[*source, special.eos]], device=translator.device)
+    def following(row):
+        tgt = torch.tensor([[special.bos, *begin, *row]], device=translator.device)
+        with decoding_models(all_tokens(translator.model)) as models:
+            logits = IncrementalDecoder(models, src).logits(tgt)
+        return logits.double().softmax(-1)[0].cpu()
+    return following
+
+# %% ../../nbs/50_constraints.ipynb #50b00005
+def _best_words(following, opens, end_symbol, n):
+    "The `n` most probable rows of pieces that are one word; `()` is the end."
+    p = following(())
+    if opens is None: opens = torch.ones(len(p), dtype=torch.bool)
+    p = p.masked_fill(~opens, 0)
+    heap = []  # words that have begun: probability, pieces
+    words = {} # whole ones
+    def push(chance, row, p):
+        for token in (chance * p > 1e-6).nonzero()[:, 0].tolist():
+            heapq.heappush(heap, (-chance * p[token].item(), (*row, token)))
+    push(1 / p.sum().item(), (), p)
+    while heap:
+        chance, row = heapq.heappop(heap)
+        if len(words) >= n and -chance < sorted(words.values())[-n]: break
+        if row == (end_symbol,): words[()] = -chance
+        else:
+            p = following(row)
+            words[row] = -chance * p[opens].sum().item()
+            push(-chance, row, p.masked_fill(opens, 0))
+    order = sorted(words, key=words.get, reverse=True)[:n]
+    return {row: words[row] for row in order}
+
+# %% ../../nbs/50_constraints.ipynb #50b00004
+def next_words(
+    translator,      # A `Translator`
+    text:str,        # A source sentence
+    prefix:str="",   # The beginning of its translation, whole words
+    n:int=5,         # Number of words; those below 0.000001 are left out
+)->list[tuple[str, float]]: # Words with their probabilities, largest first; "": the end
+    "Return the most probable next words of a translation."
+    check_number("n", n, 1, 100, whole=True)
+    if not isinstance(text, str): raise TypeError(f"text={short_repr(text)} is not a string.")
+    tokenizer = translator.tgt_tokenizer
+    source = translator.src_tokenizer.encode(text, translator.max_source)
+    begin = prefix_ids(tokenizer, prefix, max_positions([translator.model]))
+    words = _best_words(_next_tokens(translator, source, begin), opening_tokens(tokenizer),
+                        translator.special.eos, n)
+    texts = tokenizer.decode_batch([[*begin, *row] for row in words])
+    start = len(tokenizer.decode(begin))
+    return [(text[start:].strip(), p) for text, p in zip(texts, words.values())]

@@ -215,14 +215,16 @@ def _score_labels(models, hidden, labels):
 # %% ../../nbs/45_decoding.ipynb #411e2faa
 class GreedySearch:
     "Greedy search with a model or an ensemble."
-    def __init__(self, models, special=SpecialIds()):
+    def __init__(self, models, special=SpecialIds(), begin=()):
         self.models = models
+        self.begin = begin # First tokens of every output
         self.symbols = special.bos, special.eos, special.pad
 
     def __call__(self, src, mask, limits, numbers):
         "Ids and score of the outputs of each row of `src (B, S)`."
         longest = max(limits.tolist(), default=1)
-        rows = greedy_search(self.models, src, mask, longest, *self.symbols)
+        begin = src.new_tensor(self.begin).expand(len(src), -1) if self.begin else None
+        rows = greedy_search(self.models, src, mask, longest, *self.symbols, begin)
         return [[(row, None)] for row in rows.tolist()]
 
 class Sampling:

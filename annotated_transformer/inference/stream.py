@@ -218,13 +218,14 @@ class BatchDecoder:
         tokenizer,            # Target tokenizer
         device,               # Device of the models
         max_extra_tokens:int, # Maximum length of an output: source length plus this
+        prefix:int=0,         # Number of tokens that every output begins with
     ):
         check_number("max_extra_tokens", max_extra_tokens, high=100_000, whole=True)
         self.search = search
         self.tokenizer = tokenizer
         self.special = special_ids(tokenizer)
         self.device = device
-        self.max_extra_tokens = max_extra_tokens
+        self.max_extra_tokens = max_extra_tokens + prefix
         self.max_len = max_positions(search.models)
 
     def __call__(self, ids, numbers):

@@ -82,7 +82,7 @@ from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
 from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
-from .constraints import Constraints
+from .constraints import Constraints, prefix_ids
 from .evaluation import Scores, score as score_outputs
 from .foreign import read_other
 from .model_folder import SavedModel, save_model_folder
@@ -296,6 +296,7 @@ class Translator(ScoringModel):
         alignments:bool=False,    # Give each translation its `Alignment`, words to words
         constraints:Sequence=(),  # Phrases of every translation; "!…": phrases of none
         glossary:dict|None=None,  # Source term -> target term, or list of alternatives
+        prefix:str="",            # Beginning of every translation
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->Translation|Iterator:      # One, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
@@ -307,12 +308,14 @@ class Translator(ScoringModel):
         if guides: models = [all_tokens(model) for model in models]
         check_choice("split_sentences", split_sentences, (True, False))
         check_choice("alignments", alignments, (True, False))
+        begin = prefix_ids(self.tgt_tokenizer, prefix, max_positions(models))
         if options.beam_size > 1 or n_best or options.constrained or guides:
-            search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr, guides)
-        else: search = GreedySearch(models, self.special)
-        decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens)
+            search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr, guides, begin)
+        else: search = GreedySearch(models, self.special, begin)
+        decoder = BatchDecoder(search, self.tgt_tokenizer, self.device, max_extra_tokens,
+                               len(begin))
         paragraphs = self.about.get("training", {}).get("paragraphs", False)
-        whole = n_best is not None or paragraphs or bool(guides and guides.always)
+        whole = n_best is not None or paragraphs or bool(begin or guides and guides.always)
         return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble,
                            split_sentences and not whole, n_best is not None,
                            _Details(self, alignments))
