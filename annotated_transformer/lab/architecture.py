@@ -29,6 +29,7 @@ def trace_shapes(
     return steps
 
 # %% ../../nbs/13_architecture.ipynb #483fa086
+#| code-fold: true
 @dataclass(eq=False, repr=False)
 class Drawing:
     "An SVG picture that displays itself; its `repr` describes it in words."
@@ -39,6 +40,7 @@ class Drawing:
     def __repr__(self): return self.words
 
 # %% ../../nbs/13_architecture.ipynb #ba4c4193
+#| code-fold: true
 _STYLE = """<style>.model-drawing{max-width:100%;height:auto}
 .model-drawing text{fill:var(--figure-ink,#222)}
 .model-drawing .paper{fill:var(--figure-paper,#fff)}
@@ -58,6 +60,7 @@ def _picture(body, title, box, words):
     return Drawing("\n".join(parts), words)
 
 # %% ../../nbs/13_architecture.ipynb #861f07ed
+#| code-fold: true
 def _box(x, y, w, h, color):
     "Return a box with a translucent color as SVG."
     box = f'x="{x}" y="{y}" width="{w}" height="{h}" rx="5"'
@@ -172,6 +175,7 @@ def strip(
     return _picture(body, title, box, f"{title}: " + "; ".join(words))
 
 # %% ../../nbs/13_architecture.ipynb #b013d546
+#| code-fold: true
 _PAGE, _GREY = "01_transformer.ipynb#", "#888888"
 # Class -> section that explains it, and a color; other notebooks may add theirs
 _LESSONS = {name: (_PAGE + section, color) for section, color, *names in (
@@ -189,6 +193,7 @@ def _lesson(module):
     return next((_LESSONS[name] for name in names if name in _LESSONS), ("", _GREY))
 
 # %% ../../nbs/13_architecture.ipynb #7141ca9b
+#| code-fold: true
 def _is_stack(module): return "layers" in dict(module.named_children())
 
 def _rows(embed, stack, heads):
@@ -220,6 +225,7 @@ def _columns(model):
     return columns
 
 # %% ../../nbs/13_architecture.ipynb #0891ab4e
+#| code-fold: true
 def _linked(module, tip, body):
     "Return SVG with a tooltip, as a link where a section explains the module."
     href = _lesson(module)[0]
@@ -238,6 +244,7 @@ def _block(module, name, x, y):
         f'<text x="{x + 190}" y="{y + 29}" class="small" text-anchor="end">{size}</text>')
 
 # %% ../../nbs/13_architecture.ipynb #9e1166ea
+#| code-fold: true
 def _sum(path, name, mid, fork, y, rail):
     "Return a residual path as SVG: from the stream at `fork`, along `rail`, to the sum at y."
     side = 9 if rail > mid else -9
@@ -258,6 +265,7 @@ def _frame(stack, name, x, y, foot):
         f'<text x="{x + 214}" y="{y + 18}" class="small" text-anchor="end">{each:,} each</text>')
 
 # %% ../../nbs/13_architecture.ipynb #780e4a65
+#| code-fold: true
 _STEP = dict(block=50, fork=10, sum=32, open=16, close=36) # Height of each kind of element
 
 def _column(rows, names, x, rail):
@@ -281,6 +289,7 @@ def _column(rows, names, x, rail):
     return "\n".join([*behind, stream, *svg]), at, y - 20
 
 # %% ../../nbs/13_architecture.ipynb #548509d0
+#| code-fold: true
 def _ties(at):
     "Return pairs of blocks that share a parameter."
     order, owners = list(at), {}
