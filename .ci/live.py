@@ -19,12 +19,12 @@ import torch
 from playwright.sync_api import sync_playwright
 
 from annotated_transformer.build import build, core_settings
-from annotated_transformer.config import preset
+from annotated_transformer.config import TransformerConfig, preset
 from annotated_transformer.data.bpe import SubwordTokenizer
 from annotated_transformer.data.everyday import everyday_pairs
 from annotated_transformer.data.normalize import clean_text
 from annotated_transformer.data.pocket import pocket_pairs
-from annotated_transformer.data.words import BOS, EOS, SPECIALS, WordTokenizer
+from annotated_transformer.data.words import BOS, EOS, SPECIALS, WordSet, WordTokenizer
 from annotated_transformer.inference.beam import SearchOptions, beam_search
 from annotated_transformer.inference.decoding import greedy_search, top_k_top_p
 from annotated_transformer.inference.translator import Translator
@@ -190,6 +190,30 @@ def check_speed(page, folder, vocab=8000):
         print(f'preset small, {"int8" if int8 else "float32"}, {size:.1f} MB: read in {loaded:.0f} ms, 12 tokens encoded in {encoded:.0f} ms, '
               f'{ms:.1f} ms per token (least {least:.1f})')
         if ms > 60: faults.append(f'small: {ms:.0f} ms per token') # 15 on a free machine
+    return faults
+
+def random_settings(rng):
+    "A size of the paper's architecture"
+    h = rng.choice((1, 2, 4, 8))
+    return dict(N=rng.randint(1, 3), N_decoder=rng.choice((None, 1, 2, 4)), h=h, d_model=h * rng.choice((4, 6, 8, 16)), d_ff=rng.choice((20, 48, 100)),
+                tie='all', norm_first=True, dropout=rng.choice((0., .1)))
+
+def check_folders(page, tokenizer, folder, count=20):
+    "Folders of other sizes with random weights, as floats and as integers: the tokens of PyTorch, greedy and beam"
+    rng, texts, faults = random.Random(0), ['Das Kind liest.', 'wo 12 Hunde?', 'Ää! '], []
+    for n in range(count):
+        torch.manual_seed(n)
+        config = TransformerConfig(**random_settings(rng))
+        model = build(config, len(tokenizer), len(tokenizer))
+        with torch.no_grad(): model.generator.proj.weight.mul_(4) # probabilities far from equal
+        translator = Translator(model, tokenizer, tokenizer, config, {}, 'cpu')
+        translator.known_words = WordSet.of(texts)
+        MODELS['own_model'] = translator.save_pretrained(folder, int8=bool(n % 2))
+        page.evaluate(PREPARE, 'own_model')
+        loaded = Translator.from_pretrained(folder, device='cpu')
+        for text, one in zip(texts, page.evaluate(TRANSLATE, texts)):
+            if (one['src'], one['greedy'], one['beam']) != reference(loaded, tokenizer.encode(text))[:3]: faults.append(f'folder {n}, {config}: {text!r}')
+    print(f'{count} folders of other sizes, {len(faults)} of {count * len(texts)} translations differ from PyTorch')
     return faults
 
 def check_maps(page, translator, texts):
@@ -594,6 +618,8 @@ def main():
         faults += check_int8(page, translator, texts[:100])
         faults += check_tokenizer(page, translator.src_tokenizer)
         faults += check_texts(page)
+        with tempfile.TemporaryDirectory() as folder: faults += check_folders(page, translator.src_tokenizer, Path(folder)/'own')
+        page.evaluate(PREPARE, 'pocket_model')
         faults += check_maps(page, translator, texts[:100])
         faults += check_translations(page, translator, texts)
         faults += check_search(page, translator, pairs[:10])
