@@ -1,4 +1,5 @@
 "Sphinx settings; title and navigation come from `_quarto.yml`, the rest from `settings.ini`."
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,4 +53,10 @@ def show_menu(app, name, template, context, doctree): # the reader's part open, 
     for key, page in zip(('prev', 'next'), neighbors(MENU, name)):
         context[key] = page and dict(link=app.builder.get_relative_uri(name, page), title=titles[page])
 
-def setup(app): app.connect('html-page-context', show_menu)
+UNCOLORED = re.compile('<span class="[npw]">([^<]*)</span>') # names, punctuation and spaces have the color of the text
+
+def lighten(app, name, template, context, doctree): # a third of a page of code
+    if 'body' in context: context['body'] = UNCOLORED.sub(r'\1', context['body'])
+
+def setup(app):
+    for change in (show_menu, lighten): app.connect('html-page-context', change)
