@@ -591,6 +591,27 @@ def check_small(browser, base, faults):
     settled(page, translator.translate('Das Kind schläft.'))
     if 's=Das+Kind' not in page.get_attribute('.live p a', 'href'): faults.append('the small form leads to another sentence')
     page.context.close()
+    check_lesson_views(browser, base, translator, faults)
+
+def check_lesson_views(browser, base, translator, faults):
+    "Forms inside a lesson: one view each, and one copy of the model for all"
+    states = dict(attention=dict(module='encoder.layers.0.self_attn', head=0, at=2), positions=dict(s='Maria liebt Tom.'), probabilities={})
+    page, asked = open_page(browser, base, faults), []
+    page.on('request', lambda r: asked.append(r.url))
+    page.goto(base + 'blank')
+    forms = ''.join(f"<div class='live' data-live='small' data-view='{view}' data-state='{json.dumps(state)}'></div>" for view, state in states.items())
+    page.set_content(f'<link rel="stylesheet" href="live/live.css">{forms}<script src="live/start.js"></script>')
+    attention, positions, probabilities = (page.locator('.live').nth(n) for n in range(3))
+    attention.locator('.lines button').first.wait_for()
+    if attention.locator('select').nth(2).input_value() != 'head 0': faults.append('the view of a lesson shows another head')
+    for form in (positions, probabilities): form.locator('form .go').click()
+    probabilities.locator('td').first.wait_for()
+    right = translator.translate(states['positions']['s'])
+    positions.get_by_text(right, exact=True).first.wait_for()
+    positions.locator('input[type=checkbox]').uncheck()
+    positions.get_by_text(f'Without the change: {right}').wait_for()
+    if sum('model.safetensors' in url for url in asked) != 1: faults.append('the forms of a lesson load the model more than once')
+    page.context.close()
 
 def check_page(browser, translator, faults):
     base = serve(SITE)

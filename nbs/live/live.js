@@ -283,13 +283,17 @@ const FULL = `<input class="folder" type="file" webkitdirectory multiple hidden>
   <p class="status"></p>
   <div class="panel" role="tabpanel" id="live-panel"></div>
   <div class="controls foot"></div>`;
+// A form inside a lesson shows one view, `data-view`; `data-state` is what differs from the default
+const VIEWS = {attention: "attention", positions: "change", probabilities: "probabilities"};
 const OWN = "own"; // name of a folder that was opened here
 
 class Page {
   constructor(root, {models, phrases, stored}) {
-    const small = root.dataset.live === "small";
-    const state = !small && is_shared(location.hash) ? read_state(location.hash) : DEFAULT;
+    const {live, view, state: own = "{}"} = root.dataset, small = live === "small";
+    const state = !small && is_shared(location.hash) ? read_state(location.hash)
+      : {...DEFAULT, tab: VIEWS[view] ?? DEFAULT.tab, ...JSON.parse(own)};
     Object.assign(this, {root, models: [...models], phrases, small, state, number: 0});
+    this.view_name = view;
     this.build();
     this.dress(this.entry(), this.entry() === models[0] ? stored : {});
     const [first] = this.chips(), others = INPUT.filter(key => key !== "s");
@@ -635,7 +639,8 @@ class Page {
   tab_view() {
     const {run, small, state: {tab}} = this;
     const long = run?.long && el("p", {}, `The views show at most ${MOST} source tokens.`);
-    if (small) return run && (long || this.attention());
+    if (this.view_name === "positions") return controls(this.positions_box());
+    if (small && !this.view_name) return run && (long || this.attention());
     if (["change", "bug"].includes(tab)) return this[tab]();
     if (!run || long) return long;
     if (!this.has_maps()) return el("p", {}, "All layers with attention are removed.");
@@ -669,6 +674,10 @@ class Page {
     return this.box(title, `${key} ${value}`, list.includes(value),
       on => this.set({[key]: on ? [...rest, value] : rest}));
   }
+  positions_box() {
+    return this.box("add the positional encoding", "positions", this.state.positions,
+      positions => this.set({positions}));
+  }
   token_picker(label, pieces) {
     return this.option(label, "at", pieces.map((piece, i) => [i, `${i + 1}. ${word(piece)}`]));
   }
@@ -699,7 +708,7 @@ class Page {
     const gold = () =>
       this.box("gold alignment", "gold", state.gold, gold => this.set({gold}));
     return [
-      !small && controls(
+      (!small || this.view_name) && controls(
         this.module_picker(), this.head_picker([-1, "mean of the heads"]), aligned && gold()),
       draw.lines_view(run, picked, at => this.set({at})),
     ];
@@ -795,8 +804,7 @@ class Page {
       part("Swap a word with the next", words.slice(1).map((_, i) => swap(i))),
       part("Remove a layer",
         layers_of(config).map(name => this.member(layer(name), "layers", name))),
-      part("Positions", this.box("add the positional encoding", "positions", state.positions,
-        positions => this.set({positions}))),
+      part("Positions", this.positions_box()),
       part("Search", this.beam_options()),
       part("Remove heads", modules_of(config).map(heads)),
     ];
