@@ -150,7 +150,8 @@ def check_settings(began, now, free=()):
         change = f"{name}={short_repr(new)}, but the run began with {short_repr(old)}"
         if name == "epochs":
             raise ValueError(f"{change}, where its learning rate ends (schedule='cosine'): finish "
-                             "it with the old value, or begin the schedule anew (extend=True).")
+                             "it with the old value, or begin the schedule anew "
+                             "(extend=True, --extend).")
         raise ValueError(f"{change}: give the old value, or another out.")
 
 # %% ../../nbs/38_run.ipynb #35b32112
