@@ -43,7 +43,7 @@ def _input_lines(stream=None):
 # Options with their defaults
 _SEARCH = dict(beam_size=1, length_penalty=.6, mbr=False, n_best=None, min_len=0,
               no_repeat_ngram_size=0, coverage_penalty=0., no_split=False, alignments=False,
-              glossary=None, constraints=None, prefix="")
+              glossary=None, constraints=None, prefix="", markup=False)
 _SAMPLING = dict(top_k=None, top_p=1., seed=0)
 
 def _decoding_options(given):
@@ -145,6 +145,7 @@ def translate(
     glossary:Annotated[str, "Table: source term, tab, target term or !forbidden term"]=None,
     constraints:Annotated[str, "Phrases of every translation, one a line; !: of none"]=None,
     prefix:Annotated[str, "Beginning of every translation"]="",
+    markup:Annotated[bool, "Tags, placeholders, addresses and numbers kept as they are"]=False,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())

@@ -85,6 +85,7 @@ from .beam import BeamSearch, SearchOptions, search_options
 from .constraints import Constraints, prefix_ids
 from .evaluation import Scores, score as score_outputs
 from .foreign import read_other
+from .markup import translate_markup
 from .model_folder import SavedModel, save_model_folder
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
 
@@ -297,9 +298,14 @@ class Translator(ScoringModel):
         constraints:Sequence=(),  # Phrases of every translation; "!…": phrases of none
         glossary:dict|None=None,  # Source term -> target term, or list of alternatives
         prefix:str="",            # Beginning of every translation
+        markup:bool=False,        # Keep tags, placeholders and numbers (`translate_markup`)
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->Translation|Iterator:      # One, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
+        given = {name: value for name, value in locals().items()
+                 if name not in ("self", "texts", "markup", "options")} | options
+        check_choice("markup", markup, (True, False))
+        if markup: return translate_markup(self, texts, given)
         _check_method(options, SamplingOptions, "sample")
         guides = _guides(self, constraints, glossary)
         if guides: options = dict(beam_size=4) | options
