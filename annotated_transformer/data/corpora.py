@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['POCKET_DIGESTS', 'CORPORA', 'Filtered', 'filter_pairs', 'hub_library', 'HubPairs', 'StreamedPairs', 'as_pairs',
            'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs', 'pairs_digest', 'split_pairs', 'load_corpus',
-           'load_splits']
+           'load_splits', 'TypedPairs']
 
 # %% ../../nbs/31_corpora.ipynb #ff5c3902
 import hashlib
@@ -505,7 +505,7 @@ def load_splits(
     if typed: splits["train"] = _with_copies(splits["train"], typed, pair)
     return splits
 
-class _TypedPairs(list):
+class TypedPairs(list):
     "Training pairs and, after them, typed copies of some; `originals` counts the former."
     originals:int
 
@@ -513,6 +513,6 @@ def _with_copies(train, typed, pair):
     "Append typed copies to the training pairs."
     if isinstance(train, HubPairs):
         raise ValueError(f"typed={typed} needs training pairs in memory: they are on disk.")
-    pairs = _TypedPairs([*train, *typed_pairs(train, typed, pair=pair)])
+    pairs = TypedPairs([*train, *typed_pairs(train, typed, pair=pair)])
     pairs.originals = len(train)
     return pairs

@@ -18,7 +18,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -426,15 +426,23 @@ def _places(word, size):
 # %% ../../nbs/23_words.ipynb #w0rd0019
 _MAX_WORDS = 2**21 # Largest set, 4 MB
 
+def _has_bits(word, field):
+    "Whether all bits of a word are 1."
+    return all(field[i >> 3] >> (i & 7) & 1 for i in _places(word, 8 * len(field)))
+
 class WordSet:
     "Words of texts, without their case."
     def __init__(self,
-        field:bytes, # Bits of all words, the lowest bit of a byte first
+        *fields:bytes, # Bits of all words, the lowest bit of a byte first; one field per data set
     ):
-        self.field = field
+        self.fields = fields
         self.checked = {} # Word -> whether it is in the set
 
-    def __repr__(self): return f"WordSet({len(self.field):,} bytes)"
+    def __repr__(self): return f"WordSet({sum(map(len, self.fields)):,} bytes)"
+
+    def __or__(self, other:"WordSet")->"WordSet": # Sets of different sizes stay beside each other
+        "Return the set of the words of both."
+        return WordSet(*dict.fromkeys((*self.fields, *other.fields)))
 
     @classmethod
     def of(cls, texts:Iterable[str])->"WordSet|None": # None: too many words
@@ -452,8 +460,7 @@ class WordSet:
     def __contains__(self, word:str)->bool:
         inside = self.checked.get(word)
         if inside is None:
-            places = _places(word, 8 * len(self.field))
-            inside = all(self.field[i >> 3] >> (i & 7) & 1 for i in places)
+            inside = any(map(partial(_has_bits, word), self.fields))
             if len(self.checked) >= 2**15: self.checked.clear()
             if len(word) <= MAX_WORD: self.checked[word] = inside
         return inside
