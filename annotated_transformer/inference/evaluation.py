@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOKENIZERS', 'CLEAN', 'FORMS', 'bleu_counts', 'bleu_of_counts', 'choose_tokenizer', 'bleu_tokenizer', 'matched_texts',
-           'corpus_bleu', 'Scores', 'score', 'bleu_forms', 'moses_tokenizer', 'sentence_counts', 'bleu_draws',
-           'middle_95', 'bootstrap_interval', 'Comparison', 'paired_bootstrap']
+           'corpus_bleu', 'Scores', 'score', 'bleu_forms', 'moses_tokenizer', 'bleu_and_chrf', 'sentence_counts',
+           'bleu_draws', 'middle_95', 'bootstrap_interval', 'Comparison', 'paired_bootstrap']
 
 # %% ../../nbs/47_evaluation.ipynb #38c6d556
 import math
@@ -181,6 +181,18 @@ def moses_tokenizer(
 ):            # -> `MosesTokenizer` of sacremoses; an unknown language has general rules
     "Return the Moses tokenizer of a language."
     return require("sacremoses", ".[moses]").MosesTokenizer(_base_language(lang))
+
+# %% ../../nbs/47_evaluation.ipynb #47a00002
+def bleu_and_chrf(
+    outputs:Iterable[str],    # Translations, detokenized
+    references:Iterable[str], # One reference per output, raw
+    lang:str="en",            # Language of both, for the tokenizer of BLEU
+)->tuple[float, float]:       # From 0 to 100
+    "Return corpus BLEU and chrF."
+    from sacrebleu.metrics import CHRF
+    outputs, references = matched_texts(references, outputs=outputs)
+    bleu = score(outputs, references, lang=lang).bleu
+    return bleu, CHRF().corpus_score(outputs, [references]).score
 
 # %% ../../nbs/47_evaluation.ipynb #5e153ba6
 def sentence_counts(texts, form, lang, tokenize=None):

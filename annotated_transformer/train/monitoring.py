@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['COLUMNS', 'training_flops', 'matmul_rate', 'Speed', 'training_speed', 'gpu_memory', 'memory_text', 'headline',
-           'training_curve', 'live_curve', 'tensorboard', 'all_of']
+           'training_curve', 'live_curve', 'run_picture', 'saved_picture', 'tensorboard', 'all_of']
 
 # %% ../../nbs/40_monitoring.ipynb #1b88bf92
+import csv
 import math
 import threading
 import warnings
@@ -27,7 +28,7 @@ from torch import nn
 from ..charts import Figure, line_chart
 from ..checks import check_model, check_number, require, short_repr
 from ..data.batching import TokenBatches
-from ..files import save_error
+from ..files import save_error, write_text
 from .distributed import current_context
 from .hardware import autocast
 
@@ -161,7 +162,8 @@ def memory_text(memory:dict)->str: # As from `gpu_memory`
             f"{memory['total'] / 2**30:.1f} GiB ({share:.0%})")
 
 # %% ../../nbs/40_monitoring.ipynb #c7a4dfae
-COLUMNS = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl=float)
+COLUMNS = dict(epoch=int, lr=float, train_loss=float, valid_nll=float, valid_ppl=float,
+               valid_bleu=float, valid_chrf=float)
 
 def _read_row(row, name="row"):
     "Convert the values of an epoch's row to numbers; in log.csv they are texts."
@@ -182,6 +184,8 @@ def headline(
     text = f"epoch {row['epoch']}: loss {row['train_loss']:.3f}"
     if {"valid_nll", "valid_ppl"} <= row.keys():
         text += f", NLL {row['valid_nll']:.3f}, perplexity {row['valid_ppl']:.2f}"
+    if {"valid_bleu", "valid_chrf"} <= row.keys():
+        text += f", BLEU {row['valid_bleu']:.2f}, chrF {row['valid_chrf']:.2f}"
     return f"{text}, learning rate {row['lr']:.1e}"
 
 # %% ../../nbs/40_monitoring.ipynb #d638ecb1
@@ -222,6 +226,100 @@ def live_curve()->Callable: # For `fit(on_epoch=...)`
         elif handle is None: handle = display(training_curve(rows), display_id=True)
         else: handle.update(training_curve(rows))
     return show
+
+# %% ../../nbs/40_monitoring.ipynb #40a00002
+_STYLE = """<style>
+.run{font:12px sans-serif}.run text{fill:#333}.run path,.run line{fill:none;stroke:#ddd}
+.run .paper{fill:#fff}.run path{stroke-width:2}.run .mid{text-anchor:middle}
+.run .end{text-anchor:end}.run path.a{stroke:#0072b2}.run .a{fill:#0072b2}
+.run path.b{stroke:#b34700;stroke-dasharray:6 3}.run .b{fill:#b34700}.run path{fill:none!important}
+@media(prefers-color-scheme:dark){.run text{fill:#ddd}.run line{stroke:#444}
+.run .paper{fill:#16181d}.run path.a{stroke:#56b4e9}.run .a{fill:#56b4e9}
+.run path.b{stroke:#e69f00}.run .b{fill:#e69f00}}
+</style>"""
+_PANELS = { # Unit -> column of the log -> its name and format
+    "nats per token": dict(train_loss=("training loss (smoothed)", ".3f"),
+                           valid_nll=("validation NLL", ".3f")),
+    "score": dict(valid_bleu=("validation BLEU", ".2f"), valid_chrf=("validation chrF", ".2f")),
+    "learning rate": dict(lr=("after the epoch", ".1e"))}
+
+def _ticks(low, high, whole=False):
+    "Return multiples of 1, 2 or 5 times a power of ten, at most about six between two numbers."
+    power = 10. ** math.floor(math.log10((high - low) / 4))
+    step = next(n * power for n in (1, 2, 5, 10) if high - low <= 4.001 * n * power)
+    if whole: step = max(1, round(step))
+    return [n * step for n in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
+
+# %% ../../nbs/40_monitoring.ipynb #40a00003
+def _scale(values, start, end):
+    "Return a function from a number to a coordinate, and the range of the numbers."
+    low, high = min(values), max(values)
+    if high - low <= 1e-9 * abs(high): # one number
+        low -= abs(low) / 10 or 1
+        high += abs(high) / 10 or 1
+    def place(value): return round(start + (end - start) * (value - low) / (high - low), 1)
+    return place, low, high
+
+def _panel(rows, unit, columns, top):
+    "Return the SVG of the lines with one unit: values over epochs."
+    columns = {name: column for name, column in columns.items() if any(name in row for row in rows)}
+    across, first, last = _scale([row["epoch"] for row in rows], 60, 620)
+    along, low, high = _scale([row[name] for name in columns for row in rows if name in row],
+                              top + 130, top + 30)
+    parts = []
+    for y in _ticks(low, high):
+        parts.append(f'<line x1="60" x2="620" y1="{along(y)}" y2="{along(y)}"/>'
+                     f'<text class="end" x="54" y="{along(y) + 4}">{y:.4g}</text>')
+    for x in _ticks(first, last, whole=True):
+        parts.append(f'<text class="mid" x="{across(x)}" y="{top + 150}">{x}</text>')
+    parts.append(f'<text class="end" x="54" y="{top + 150}">epoch</text>')
+    legend = []
+    for color, (name, (text, form)) in zip("ab", columns.items()):
+        points = [(across(row["epoch"]), along(row[name])) for row in rows if name in row]
+        parts.append(f'<path class="{color}" d="M{" ".join(f"{x},{y}" for x, y in points)}"/>')
+        if len(points) < 30:
+            parts += [f'<circle class="{color}" cx="{x}" cy="{y}" r="3"/>' for x, y in points]
+        value = next(row[name] for row in rows[::-1] if name in row)
+        legend.append(f'<tspan class="{color}" dx="14">{text} {value:{form}}</tspan>')
+    return f'<text x="60" y="{top + 16}">{unit}{"".join(legend)}</text>' + "".join(parts)
+
+# %% ../../nbs/40_monitoring.ipynb #40a00004
+def run_picture(
+    history:Sequence[dict], # Rows of the log, as `fit` returns them or log.csv holds them
+)->str:                     # SVG
+    "Draw losses, scores and learning rate over the epochs, without any package."
+    if not history: raise ValueError("history has no epoch yet: give what fit returned.")
+    rows = [_read_row(row, f"history[{n}]") for n, row in enumerate(history)]
+    for n, row in enumerate(rows):
+        if not all(map(math.isfinite, row.values())):
+            raise ValueError(f"history[{n}] has a number that is not finite.")
+    rows = rows[::-1][::math.ceil(len(rows) / 500)][::-1]
+    shown = [(unit, columns) for unit, columns in _PANELS.items()
+             if any(name in row for name in columns for row in rows)]
+    height = 10 + 160 * len(shown)
+    panels = [_panel(rows, unit, columns, 160 * n) for n, (unit, columns) in enumerate(shown)]
+    words = f"The horizontal axis counts epochs. Last one: {headline(rows[-1])}."
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="run" role="img" '
+        f'viewBox="0 0 640 {height}" width="640" height="{height}" '
+        'aria-labelledby="run-title run-words">',
+        f'<title id="run-title">Training of {len(history)} epochs</title>',
+        f'<desc id="run-words">{words}</desc>', _STYLE,
+        f'<rect class="paper" width="640" height="{height}"/>', *panels, "</svg>", ""])
+
+def saved_picture(
+    folder:str|Path, # Folder of a run, which has log.csv
+)->Callable:         # For `fit(on_epoch=...)`
+    "Return a callback that draws the log of a run as run.svg."
+    folder = Path(folder)
+    def draw(row):
+        try:
+            with open(folder/"log.csv", newline="", encoding="utf-8") as file:
+                write_text(folder/"run.svg", run_picture([*csv.DictReader(file)]))
+        except (OSError, ValueError) as e:
+            reason = e.strerror if isinstance(e, OSError) and e.strerror else e
+            warnings.warn(f"{save_error(folder/'run.svg', reason)}", stacklevel=2)
+    return draw
 
 # %% ../../nbs/40_monitoring.ipynb #68da0aa9
 def _close(writer):

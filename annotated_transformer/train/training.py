@@ -44,7 +44,6 @@ from annotated_transformer.train.optimizers import (
 from annotated_transformer.train.run import (
     Run,
     RunOptions,
-    best_epochs,
     copied_state,
     run_folder,
     start_run,
@@ -251,6 +250,17 @@ def _validate(run, valid):
     loss = mean_loss(worker, batches, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
+def _measure(run):
+    "Return validation BLEU and chrF of a run, of its moving average where it has one."
+    if not run.options.measure: return {}
+    run.worker.gather()
+    bleu = chrf = 0.
+    if run.context.first:
+        with phase("translating the validation sentences", on=not run.options.progress):
+            bleu, chrf = run.options.measure(run.mean.module if run.mean else run.model)
+    bleu, chrf = run.context.broadcast(bleu, chrf)
+    return dict(valid_bleu=bleu, valid_chrf=chrf)
+
 def _train_epoch(
     run:Run,                   # Training
     train:TokenBatches,        # Training pairs
@@ -277,6 +287,7 @@ def _train_epoch(
     if valid:
         with phase(f"validation after epoch {epoch}", on=not run.options.progress):
             row |= _validate(run, valid)
+        row |= _measure(run)
     trained, spent = run.context.broadcast(trained, run.seconds + perf_counter() - began)
     row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     return row
@@ -382,7 +393,9 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
     "Give the model the weights of the result: best epoch, mean of checkpoints, or last epoch."
     if run.options.best and run.best is not None:
         average_states(model, [run.best])
-        return f"the weights of epoch {best_epochs(run.history)[0]}, the best"
+        metric = run.options.metric
+        by = "" if metric == "loss" else f" by validation {dict(bleu='BLEU', chrf='chrF')[metric]}"
+        return f"the weights of epoch {run.best_epoch}, the best{by}"
     if not run.recent: run.remember() # no update was due to be remembered
     states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
     last = copied_state(run.model)
