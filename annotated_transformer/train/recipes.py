@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
-           'mix_pairs', 'stored_batches', 'read_settings', 'recipe', 'run_options', 'further_recipe']
+           'read_weight', 'repeat_pairs', 'load_mixture', 'mix_pairs', 'stored_batches', 'read_settings', 'recipe',
+           'run_options', 'further_recipe']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
@@ -24,6 +26,14 @@ from annotated_transformer.config import (
     read_value,
     setting_types,
 )
+from annotated_transformer.data.corpora import (
+    CORPORA,
+    HubPairs,
+    TypedPairs,
+    hub_library,
+    load_splits,
+    pairs_digest,
+)
 from annotated_transformer.data.shards import (
     ShardedBatches,
     check_free,
@@ -36,7 +46,8 @@ from annotated_transformer.data.shards import (
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
-from ..data.corpora import HubPairs, hub_library, pairs_digest
+from ..data.noise import typed_pairs
+from ..data.normalize import clean_text
 from ..data.pairs import languages
 from ..data.words import WordTokenizer, special_ids
 from ..files import file_lock
@@ -132,6 +143,62 @@ def training_batches(
     special = special_ids(*tokenizers)
     return TokenBatches(ids, training.max_tokens, seed, special.pad, encode,
                         special.bos, special.eos)
+
+# %% ../../nbs/41_recipes.ipynb #41a00002
+def read_weight(
+    entry:str, # Corpus with a weight, such as mine.tsv:2
+)->tuple[str, float]: # Name or path, and the weight; 1 where none is given
+    "Split a corpus and its weight; an existing path may end in a colon and a number."
+    name, _, weight = str(entry).rpartition(":")
+    if not name or not re.fullmatch(r"\d+(\.\d+)?", weight) or os.path.exists(entry):
+        return str(entry), 1.
+    check_number(f"the weight of {short_text(name)}", float(weight), 1e-6, 1000)
+    return name, float(weight)
+
+def repeat_pairs(
+    pairs:Sequence, # Sentence pairs
+    weight:float,   # How often each occurs; a fraction is a share of them
+    seed:int=0,     # Seed of the choice
+)->list:            # The same pairs, in their order, so many times; then the share
+    "Repeat sentence pairs."
+    times = int(weight)
+    count = round((weight - times) * len(pairs))
+    chosen = random.Random(seed).sample(range(len(pairs)), count)
+    return [*pairs] * times + [pairs[i] for i in sorted(chosen)]
+
+# %% ../../nbs/41_recipes.ipynb #41a00003
+def load_mixture(
+    data:Sequence[str], # Names of corpora or paths, each perhaps with a weight
+    pair:str="de-en",   # Languages, source first
+    filtered:bool=False, # Drop training pairs as `filter_pairs` does
+    typed:float=0.,     # Share of the training pairs that get a typed copy
+    **options,          # `skip_bad` and `unescape` of `read_pairs`, for paths
+)->dict[str, list]:     # Pairs of `train`, `valid` and `test`
+    "Load the three splits of several corpora."
+    entries = [read_weight(entry) for entry in data]
+    names = [name for name, _ in entries]
+    if not names: raise ValueError("data is empty: give at least one corpus.")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"data has {short_repr(name)} twice: give it once, with a weight.")
+    loaded = [load_splits(name, pair, filtered=filtered, **({} if name in CORPORA else options))
+              for name in names]
+    splits = {split: [two for own in loaded for two in own[split]] for split in ("valid", "test")}
+    held = {clean_text(source) for pairs in splits.values() for source, _ in pairs}
+    train = []
+    for (name, weight), own in zip(entries, loaded):
+        pairs = [two for two in own["train"] if clean_text(two[0]) not in held]
+        if lost := len(own["train"]) - len(pairs):
+            warnings.warn(f"{name}: {lost:,} training pairs have a source of the validation or "
+                          "test pairs, and are left out.", stacklevel=2)
+        train += repeat_pairs(pairs, weight)
+    if not train: raise ValueError("data has no training pairs: give larger weights.")
+    if typed:
+        copies = typed_pairs(train, typed, pair=pair)
+        originals = len(train)
+        train = TypedPairs([*train, *copies])
+        train.originals = originals
+    return dict(train=train) | splits
 
 # %% ../../nbs/41_recipes.ipynb #1e75a625
 def mix_pairs(
