@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VERSIONS', 'BUILT_IN', 'check_place', 'model_card', 'save_tokenizers', 'save_model_folder', 'read_config',
-           'SavedModel', 'load_model_folder']
+           'SavedModel', 'load_model_folder', 'save_rest', 'is_epoch', 'load_epoch']
 
 # %% ../../nbs/44_model_folder.ipynb #5e618472
 import json
@@ -29,6 +29,7 @@ from annotated_transformer.files import (
     read_json,
     read_manifest,
     resolve_backup,
+    write_text,
 )
 from annotated_transformer.inference.models import (
     SkipInitialization,
@@ -37,19 +38,21 @@ from annotated_transformer.inference.models import (
     empty_model,
 )
 from annotated_transformer.train.checkpoints import (
+    check_checkpoint,
     check_fit,
     copy_weights,
     plain_name,
     plain_names,
     read_header,
     read_tensors,
+    read_weights,
     save_tensors,
     save_weights,
     unique_tensors,
 )
 
 from ..build import build, position_scheme
-from ..checks import check_choice, short_repr
+from ..checks import check_choice, same_json, short_repr
 from ..config import TransformerConfig, complete_settings, to_strict_json
 from ..data.bpe import load_tokenizer
 from ..data.everyday import EVERYDAY_CREDIT
@@ -57,6 +60,8 @@ from ..data.shards import PairSet
 from ..data.words import WordSet, vocabulary_digest
 from ..engine.int8 import SCALE, check_int8, from_int8, to_int8
 from ..train.hardware import memory_error
+from ..train.monitoring import run_picture
+from ..train.run import run_state
 from .shortlist import read_lexicon, save_lexicon
 
 # %% ../../nbs/44_model_folder.ipynb #8fd38250
@@ -98,22 +103,54 @@ def model_card(
         "---", "library_name: annotated_transformer", "pipeline_tag: translation",
         f"language: {language}", "---", "", f"# Translation, {' to '.join(langs)}", "",
         "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "",
-        "| | |", "|---|---|", *rows, "", "```python",
+        "| | |", "|---|---|", *rows, "", *_picture_line(translator), "```python",
         "from annotated_transformer.inference.translator import Translator",
         'Translator.from_pretrained("this-folder").translate("…")', "```", ""])
+
+def _picture(translator):
+    "SVG of the log of the training; None if it has none."
+    try: return run_picture(translator.about.get("history", []))
+    except (ValueError, TypeError): return None
+
+def _picture_line(translator):
+    "Lines of the card that show the picture."
+    if not _picture(translator): return []
+    return ["![Losses and learning rate of each epoch](run.svg)", ""]
 
 def _cell(value):
     "A value as one cell of a Markdown table."
     text = " ".join(str(value).split())[:300]
     return text.replace("|", "\\|").replace("<", "&lt;")
 
+def _corpora(about):
+    "Names of the corpora of a training, without weights."
+    corpus = about.get("corpus")
+    names = corpus if isinstance(corpus, list) else [corpus]
+    return [str(name).partition(":")[0] for name in names]
+
+def _data_facts(about, label=""):
+    "Corpora, number of pairs and their digest, where they are known."
+    facts = {name: about[name] for name in ("corpus", "pairs", "data") if name in about}
+    corpus = facts.get("corpus")
+    if isinstance(corpus, list): facts["corpus"] = " + ".join(map(str, corpus))
+    return [f"{label.format(name)}{value}" for name, value in facts.items()]
+
+def _domain_facts(about):
+    "BLEU before and after a further training, on the earlier corpus and on the new one."
+    domains = about.get("domains")
+    facts = {}
+    for name, scores in (domains if isinstance(domains, dict) else {}).items():
+        if not isinstance(scores, dict): continue
+        facts[f"{name} corpus"] = (f"BLEU {scores.get('before')} before and {scores.get('after')} "
+                                   f"after, {scores.get('sentences')} sentences")
+    return facts
+
 def _start_facts(about):
     "The weights that a training began with, what was mixed in and what stayed fixed."
     if not about.get("start"): return None
     facts = [f"weights {str(about['start'])[:16]}"]
     parent = about.get("parent")
-    for name in ("corpus", "pairs", "data"):
-        if isinstance(parent, dict) and name in parent: facts.append(f"{name} {parent[name]}")
+    facts += _data_facts(parent if isinstance(parent, dict) else {}, "{} ")
     if about.get("mix"): facts.append(f"{about['mix']} of the pairs from its own data")
     if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
     return ", ".join(facts)
@@ -133,10 +170,10 @@ def _card_facts(translator):
     return dict(
         model=f"{layers}, width {config.d_model}, {config.h} heads, {weights:,} weights",
         vocabulary=f"{source:,} source and {target:,} target tokens",
-        data=", ".join(str(about[name]) for name in ("corpus", "pairs", "data") if name in about),
+        data=", ".join(_data_facts(about)),
         typed=about.get("typed"),
-        credit=EVERYDAY_CREDIT if about.get("corpus") == "everyday" else None,
-        start=_start_facts(about),
+        credit=EVERYDAY_CREDIT if "everyday" in _corpora(about) else None,
+        start=_start_facts(about), **_domain_facts(about), weights=about.get("weights"),
         training=", ".join(f"{name} {value}" for name, value in training if value is not None),
         command=about.get("command"), hardware=about.get("hardware"), test=test)
 
@@ -180,15 +217,68 @@ def _read_pair_set(path)->PairSet:
 # %% ../../nbs/44_model_folder.ipynb #44a00001
 def _save_word_set(words:WordSet, path):
     "Save the bits of the words."
-    save_tensors(dict(words=torch.tensor(list(words.field), dtype=torch.uint8)), path)
+    fields = [torch.tensor(list(field), dtype=torch.uint8) for field in words.fields]
+    save_tensors({_field_name(n): field for n, field in enumerate(fields)}, path)
+
+def _field_name(n): return f"words.{n}" if n else "words"
 
 def _read_word_set(path)->WordSet:
     "Read the bits of the words."
     tensors = read_tensors(path)[1]
-    stored = tensors.get("words", torch.empty(0))
-    if len(tensors) == 1 and stored.dtype == torch.uint8 and stored.dim() == 1 and len(stored):
-        return WordSet(bytes(stored.tolist()))
+    fields = [tensors.get(_field_name(n), torch.empty(0)) for n in range(max(len(tensors), 1))]
+    if all(p.dtype == torch.uint8 and p.dim() == 1 and len(p) for p in fields):
+        return WordSet(*(bytes(field.tolist()) for field in fields))
     raise ValueError(f"{path} holds no words of training data.")
+
+# %% ../../nbs/44_model_folder.ipynb #4d4bd46c
+def _load_model(path, config, sizes):
+    "Build the model and read its weights."
+    with memory_error("the model", "nothing was loaded", "free some"):
+        model = empty_model(config, sizes)
+    own = unique_tensors(model)
+    tensors = read_tensors(path)[1]
+    check_int8(tensors, path)
+    tensors = plain_names(from_int8(tensors), own)
+    check_fit(own, tensors, path)
+    copy_weights(model, tensors)
+    check_finite(model, path)
+    return model
+
+# %% ../../nbs/44_model_folder.ipynb #ab3bff69
+def _check_header(path, config, sizes, int8=False):
+    "Raise unless the file holds the tensors of the configuration, as int8 if the manifest says so."
+    stored = {plain_name(name): kind_shape for name, kind_shape in read_header(path).items()}
+    expected = _first_layers(config, sizes)
+    int8 = int8 or any(kind == "I8" for kind, _ in stored.values())
+    if int8: # one scale per row of each matrix
+        expected |= {name + SCALE: p[..., 0] for name, p in expected.items() if p.dim() > 1}
+    depth = dict(encoder=config.N, decoder=config.N_decoder or config.N)
+    count = sum(depth.get(name.split(".layers.")[0], 1) for name in expected)
+    if len(stored) != count:
+        raise ValueError(f"{path} holds {len(stored):,} tensors, config.json describes {count:,}.")
+    for name, (kind, shape) in stored.items():
+        first = re.sub(r"(?<=coder\.layers\.)\d+", "0", name) # the same tensor of the first layer
+        if first not in expected or list(expected[first].shape) != shape:
+            raise ValueError(f"{path} holds {short_repr(name)} of another shape than config.json.")
+        if int8 and not _fits_int8(kind, first, expected[first]):
+            raise ValueError(f"{path} holds {short_repr(name)} as {kind} among int8 weights.")
+
+
+# %% ../../nbs/44_model_folder.ipynb #44a00005
+def _fits_int8(kind, name, p):
+    "Whether a type is that of a matrix, of a scale or of a vector among int8 weights."
+    if p.dim() > 1: return kind == "I8"
+    return kind in (["F32"] if name.endswith(SCALE) else ["F32", "F16", "BF16", "F64"])
+
+def _first_layers(config, sizes):
+    "Tensors of a model with one layer per stack, without numbers, by name."
+    position_scheme(config.positions) # raises for an unknown name
+    small = replace(config, N=1, N_decoder=1)
+    computed = config.positions == "sinusoidal" # sines on "meta" would import torch's compiler
+    if computed: small = replace(small, positions="learned")
+    with torch.device("meta"), SkipInitialization(): tensors = unique_tensors(build(small, *sizes))
+    if not computed: return tensors
+    return {name: p for name, p in tensors.items() if "_embed.1." not in name}
 
 # %% ../../nbs/44_model_folder.ipynb #f5d74cc4
 def save_model_folder(
@@ -210,19 +300,24 @@ def save_model_folder(
     edited = saved_card is not None and not is_saved_file(card, *saved_card)
     with atomic_folder(place, 2 if dtype == torch.int8 else 1) as new:
         _save_weights(translator, new/"model.safetensors", dtype, sizes)
-        if translator.lexicon: save_lexicon(translator.lexicon, new/"lexicon.safetensors")
-        if translator.training_pairs:
-            _save_pair_set(translator.training_pairs, new/"training_pairs.safetensors")
-        if translator.known_words:
-            _save_word_set(translator.known_words, new/"known_words.safetensors")
-        save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
-        (new/"config.json").write_text(config + "\n", encoding="utf-8", newline="\n")
+        _save_rest(translator, config, new)
         text = model_card(translator, _precision(translator.model, dtype))
         (new/card.name).write_bytes(text.encode("utf-8", "replace"))
+        if picture := _picture(translator): write_text(new/"run.svg", picture)
         for path in new.iterdir(): _check_size(path)
         if edited: shutil.copyfile(card, new/own_card.name)
     if edited: os.replace(own_card, card)
     return place
+
+def _save_rest(translator, config, new):
+    "Write everything but the weights and the card; `config` is the text of config.json."
+    if translator.lexicon: save_lexicon(translator.lexicon, new/"lexicon.safetensors")
+    if translator.training_pairs:
+        _save_pair_set(translator.training_pairs, new/"training_pairs.safetensors")
+    if translator.known_words:
+        _save_word_set(translator.known_words, new/"known_words.safetensors")
+    save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
+    (new/"config.json").write_text(config + "\n", encoding="utf-8", newline="\n")
 
 
 # %% ../../nbs/44_model_folder.ipynb #44a000d1
@@ -339,19 +434,32 @@ class SavedModel:
         check_file(path, size, digest)
         return path
 
-    def load(self):
-        "Model, source tokenizer, target tokenizer, configuration, about."
+    def load_rest(self):
+        "Source tokenizer, target tokenizer, configuration, about."
         config, joint, vocabulary, about = read_config(self.path("config.json").parent)
         names = ["tokenizer.json"] if joint else ["src_tokenizer.json", "tgt_tokenizer.json"]
         tokenizers = [load_tokenizer(self.path(name)) for name in names]
         if vocabulary != vocabulary_digest(*tokenizers):
             raise ValueError(f"{self.folder} holds another vocabulary ({' and '.join(names)}) than "
                              "its model was saved with (config.json).")
-        sizes = len(tokenizers[0]), len(tokenizers[-1])
+        return tokenizers[0], tokenizers[-1], config, about
+
+    def load(self):
+        "Model, source tokenizer, target tokenizer, configuration, about."
+        src_tokenizer, tgt_tokenizer, config, about = self.load_rest()
+        sizes = len(src_tokenizer), len(tgt_tokenizer)
         int8 = manifest_version(self.folder, VERSIONS) == 2
         def check(path): _check_header(path, config, sizes, int8) # of a file of any size
         model = _load_model(self.path("model.safetensors", check), config, sizes)
-        return model, tokenizers[0], tokenizers[-1], config, about
+        return model, src_tokenizer, tgt_tokenizer, config, about
+
+    def complete(self, translator):
+        "Give a translator the lexical table, training pairs and known words of the folder."
+        sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
+        translator.lexicon = self.load_lexicon(sizes)
+        translator.training_pairs = self.load_training_pairs()
+        translator.known_words = self.load_known_words()
+        return translator
 
     def load_lexicon(self, sizes):
         "Lexical table for vocabularies of `sizes`; None if there is none."
@@ -375,52 +483,54 @@ def load_model_folder(
     "Read a saved model after checking every file; nothing in the folder is executed."
     return SavedModel(folder).load()
 
-# %% ../../nbs/44_model_folder.ipynb #4d4bd46c
-def _load_model(path, config, sizes):
-    "Build the model and read its weights."
+# %% ../../nbs/44_model_folder.ipynb #44a00011
+def save_rest(
+    translator, # A `Translator`
+    folder,     # Folder to write
+)->Path:        # The folder
+    "Write everything that a saved model has but its weights and its card."
+    config = to_strict_json(_config_entries(translator), "about", exact=False)
+    with atomic_folder(folder) as new: _save_rest(translator, config, new)
+    return Path(folder)
+
+def is_epoch(folder)->bool: # As `load_epoch` reads it
+    "Return whether a folder is the checkpoint of a run."
+    if not isinstance(folder, (str, os.PathLike)): return False
+    place = resolve_backup(Path(folder))
+    return (place/"state.json").is_file() and not (place/"config.json").exists()
+
+def load_epoch(
+    folder, # Checkpoint of a run, such as runs/model-training/epoch-003
+)->tuple:   # As from `SavedModel.load`; and the `SavedModel` of the rest
+    "Read a checkpoint with the tokenizers and the configuration of its run."
+    place = resolve_backup(Path(_check_path(folder)))
+    if not is_epoch(place):
+        raise FileNotFoundError(f"{place} is no epoch of a training: give a folder such as "
+                                "runs/model-training/epoch-003.")
+    rest = place.parent/"translator"
+    if not rest.is_dir():
+        raise FileNotFoundError(f"{rest} is missing: only a run of a Translator has the tokenizers "
+                                "beside its epochs.")
+    saved = SavedModel(rest)
+    src_tokenizer, tgt_tokenizer, config, about = saved.load_rest()
+    state, counters, _ = run_state(check_checkpoint(place))
+    settings = state["settings"]
+    model = {f"model.{name}": value for name, value in asdict(config).items()}
+    wanted = dict(vocabulary=vocabulary_digest(src_tokenizer, tgt_tokenizer)) | model
+    for name in wanted:
+        if name in settings and same_json(settings[name], wanted[name]): continue
+        raise ValueError(f"{place} and {rest} are of different runs: {name} differs.")
+    model = _load_epoch_weights(place, config, (len(src_tokenizer), len(tgt_tokenizer)))
+    weights = f"the weights after update {counters.step} (epoch {len(state['history'])})"
+    about = about | dict(history=state["history"], weights=weights)
+    return (model, src_tokenizer, tgt_tokenizer, config, about), saved
+
+def _load_epoch_weights(place, config, sizes):
+    "The model of a checkpoint, with the moving average of its weights if there is one."
+    mean = place/"mean.safetensors"
+    path = mean if mean.is_file() else place/"model.safetensors"
     with memory_error("the model", "nothing was loaded", "free some"):
         model = empty_model(config, sizes)
-    own = unique_tensors(model)
-    tensors = read_tensors(path)[1]
-    check_int8(tensors, path)
-    tensors = plain_names(from_int8(tensors), own)
-    check_fit(own, tensors, path)
-    copy_weights(model, tensors)
+    copy_weights(model, read_weights(model, path))
     check_finite(model, path)
     return model
-
-# %% ../../nbs/44_model_folder.ipynb #ab3bff69
-def _check_header(path, config, sizes, int8=False):
-    "Raise unless the file holds the tensors of the configuration, as int8 if the manifest says so."
-    stored = {plain_name(name): kind_shape for name, kind_shape in read_header(path).items()}
-    expected = _first_layers(config, sizes)
-    int8 = int8 or any(kind == "I8" for kind, _ in stored.values())
-    if int8: # one scale per row of each matrix
-        expected |= {name + SCALE: p[..., 0] for name, p in expected.items() if p.dim() > 1}
-    depth = dict(encoder=config.N, decoder=config.N_decoder or config.N)
-    count = sum(depth.get(name.split(".layers.")[0], 1) for name in expected)
-    if len(stored) != count:
-        raise ValueError(f"{path} holds {len(stored):,} tensors, config.json describes {count:,}.")
-    for name, (kind, shape) in stored.items():
-        first = re.sub(r"(?<=coder\.layers\.)\d+", "0", name) # the same tensor of the first layer
-        if first not in expected or list(expected[first].shape) != shape:
-            raise ValueError(f"{path} holds {short_repr(name)} of another shape than config.json.")
-        if int8 and not _fits_int8(kind, first, expected[first]):
-            raise ValueError(f"{path} holds {short_repr(name)} as {kind} among int8 weights.")
-
-
-# %% ../../nbs/44_model_folder.ipynb #44a00005
-def _fits_int8(kind, name, p):
-    "Whether a type is that of a matrix, of a scale or of a vector among int8 weights."
-    if p.dim() > 1: return kind == "I8"
-    return kind in (["F32"] if name.endswith(SCALE) else ["F32", "F16", "BF16", "F64"])
-
-def _first_layers(config, sizes):
-    "Tensors of a model with one layer per stack, without numbers, by name."
-    position_scheme(config.positions) # raises for an unknown name
-    small = replace(config, N=1, N_decoder=1)
-    computed = config.positions == "sinusoidal" # sines on "meta" would import torch's compiler
-    if computed: small = replace(small, positions="learned")
-    with torch.device("meta"), SkipInitialization(): tensors = unique_tensors(build(small, *sizes))
-    if not computed: return tensors
-    return {name: p for name, p in tensors.items() if "_embed.1." not in name}

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -32,6 +33,18 @@ from annotated_transformer.inference.decoding import (
     Sampling,
     SamplingOptions,
     score_targets,
+)
+from annotated_transformer.inference.evaluation import (
+    Scores,
+    bleu_and_chrf,
+    score as score_outputs,
+)
+from annotated_transformer.inference.model_folder import (
+    SavedModel,
+    is_epoch,
+    load_epoch,
+    save_model_folder,
+    save_rest,
 )
 from annotated_transformer.inference.models import (
     check_encoder,
@@ -63,7 +76,7 @@ from annotated_transformer.train.recipes import (
 from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
-from ..data.corpora import as_pairs, pairs_digest
+from ..data.corpora import TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, languages
 from ..data.sentences import split_text
@@ -76,17 +89,15 @@ from ..engine.parallel import check_num_workers
 from ..signals import phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
-from ..train.monitoring import training_speed
+from ..train.monitoring import all_of, saved_picture, training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
 from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
 from .constraints import Constraints, prefix_ids
-from .evaluation import Scores, score as score_outputs
 from .foreign import read_other
 from .markup import translate_markup
-from .model_folder import SavedModel, save_model_folder
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
 
 # %% ../../nbs/54_translator.ipynb #47c0de01
@@ -153,6 +164,7 @@ class TextModel:
         old:Iterable|None=None,                    # Its training pairs; some are mixed in
         mix:float=0.3,                             # Share of old pairs among the training pairs
         fixed:Sequence[str]=(),                    # Parts of `start` that no update changes
+        about:dict|None=None,                      # Further facts to save with the model
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
@@ -163,23 +175,20 @@ class TextModel:
         progress = options.get("progress", True)
         with report_phases(progress):
             data = _TranslationData(parent.mixed(train, training.seed), valid, training, tokenizer,
-                                    vocab_size, pair, cache_dir, progress, start)
+                                    vocab_size, pair, cache_dir, progress, parent)
+            data.further = parent.origin | (about or {})
             return _train(cls, parent, data, config, training, options)
 
     @classmethod
     def from_pretrained(cls,
-        folder="pocket",      # Folder of `save_pretrained`, or a model of the package, by name
+        folder="pocket",      # Folder of `save_pretrained`, a checkpoint, or a model's name
         device:str|None=None, # None: the fastest available
         engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
     ):                        # -> Translator
         "Load a translator after checking every file."
+        if is_epoch(folder): return cls.from_checkpoint(folder, device, engine)
         saved = SavedModel(folder)
-        translator = cls(*saved.load(), device, engine)
-        sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-        translator.lexicon = saved.load_lexicon(sizes)
-        translator.training_pairs = saved.load_training_pairs()
-        translator.known_words = saved.load_known_words()
-        return translator
+        return saved.complete(cls(*saved.load(), device, engine))
 
     def save_pretrained(self,
         folder,     # Folder to write; a saved model in it is replaced
@@ -188,6 +197,17 @@ class TextModel:
     )->Path:        # The folder
         "Write weights, tokenizers, configuration and model card, all or nothing."
         return save_model_folder(self, folder, dtype, int8)
+
+# %% ../../nbs/54_translator.ipynb #54a00011
+@patch(cls_method=True)
+def from_checkpoint(cls:TextModel,
+    folder,               # Checkpoint of a run, such as runs/model-training/epoch-003
+    device:str|None=None, # None: the fastest available
+    engine:str="fast",    # "fast", "plain", "int8" or "int8-weights"
+):                        # -> Translator
+    "Load the translator of an epoch, with tokenizers and configuration of its run."
+    parts, saved = load_epoch(folder)
+    return saved.complete(cls(*parts, device, engine))
 
 # %% ../../nbs/54_translator.ipynb #8b216d86
 class _SourceReader:
@@ -557,6 +577,7 @@ class _Parent:
         self.old = None
         self.mix = mix
         self.fixed = fixed
+        self.originals = None # number of new pairs that are no typed copies; None: all
         self.facts = {}  # those that a resumed run shares
         self.origin = {} # those of the start
         if start is None:
@@ -577,6 +598,11 @@ class _Parent:
                 if name in start.about}
         self.origin = dict(parent=kept)
 
+    def tokenizers(self):
+        "Source and target tokenizer of the start; None: they are trained."
+        if self.start is None: return None
+        return self.start.src_tokenizer, self.start.tgt_tokenizer
+
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
         if self.start is None: return config
@@ -589,6 +615,7 @@ class _Parent:
 
     def mixed(self, train, seed):
         "The training pairs with some of the old ones."
+        if isinstance(train, TypedPairs): self.originals = train.originals
         if not self.old: return train
         new = check_pairs(as_pairs(train, self.start.about.get("pair", "de-en"), "train"), "train")
         return mix_pairs(new, self.old, self.mix, seed)
@@ -603,7 +630,8 @@ class _Parent:
         translator.training_pairs = data.hashes
         translator.known_words = data.words
         if self.start is None: return
-        translator.known_words = None # the words of the start are bits, of another number
+        words = self.start.known_words, data.words
+        translator.known_words = None if None in words else words[0] | words[1]
         earlier = self.start.training_pairs
         if data.hashes is None or earlier is None: translator.training_pairs = None
         else:
@@ -614,23 +642,26 @@ class _Parent:
 class _TranslationData:
     "Sentence pairs as batches, with the tokenizers learned from them."
     def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress,
-                 start=None):
+                 parent):
+        self.further = {} # facts that a resumed run need not share
         self.stored = cache_dir is not None
         train = as_pairs(train, pair, "train", cache_dir)
         if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
+        self.valid_pairs = valid
         if self.stored:
             self.tokenizers, self.batches = stored_batches(
                 train, cache_dir, training, tokenizer, vocab_size, pair, progress)
             digest = self.batches.digest
         else:
             train = check_pairs(train, "train")
-            if start is None: self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
-            else: self.tokenizers = start.src_tokenizer, start.tgt_tokenizer
+            self.tokenizers = parent.tokenizers()
+            if self.tokenizers is None:
+                self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
         with phase("hashing the training pairs"):
             self.hashes = PairSet.of(train)
-            self.words = WordSet.of(source for source, _ in train)
+            self.words = WordSet.of(source for source, _ in islice(train, parent.originals))
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
         _warn_empty(self.batches.pairs, self.tokenizers)
         self.left_out = len(train) - len(self.batches.pairs)
@@ -646,7 +677,7 @@ class _TranslationData:
         "Facts about a trained model."
         return self.facts | dict(
             model=asdict(config), seed=training.seed, pairs=len(self.batches.pairs),
-            left_out=self.left_out, training=asdict(training), history=history)
+            left_out=self.left_out, training=asdict(training), history=history) | self.further
 
     def new_model(self, config, seed):
         "An untrained model for these vocabularies."
@@ -679,18 +710,45 @@ def _train(cls, parent, data, config, training, options):
     "Train a model, and return its translator."
     data.facts |= parent.facts
     model = parent.copy_to(data.new_model(config, training.seed))
-    def live(): return cls(model, *data.tokenizers, config, data.facts, options.get("device"))
-    if "on_epoch" in options:
-        options = options | dict(on_epoch=_with_translator(options["on_epoch"], live))
+    def live(weights=model):
+        return cls(weights, *data.tokenizers, config, data.facts, options.get("device"))
+    options = _with_live(options, live, data.valid_pairs)
+    def prepare(folder):
+        begun = live()
+        begun.about = data.about(config, training, [])
+        parent.add_data(begun, data)
+        save_rest(begun, folder/"translator")
+    options = dict(prepare=prepare) | options
     with fixed_parameters(model, parent.fixed):
         history = fit_model(model, data.batches, data.valid, training,
                             fingerprint=data.fingerprint(config), **options)
-    about = data.about(config, training, history) | parent.origin
+    about = data.about(config, training, history)
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))
     parent.add_data(translator, data)
     data.measure(translator, training, options.get("progress", True))
     return translator
+
+def _with_live(options, live, valid):
+    "Let the callbacks of a run use the translator of each epoch, as a loader returns it."
+    options = dict(options)
+    options["on_epoch"] = _with_picture(options, _with_translator(options.get("on_epoch"), live))
+    metric = options.get("metric", "loss")
+    if metric == "loss" or "measure" in options: return options
+    if not valid: raise ValueError(f"metric={short_repr(metric)} needs valid, pairs to translate.")
+    sources, references = zip(*valid)
+    def measure(model):
+        translator = live(model)
+        lang = languages(translator.about["pair"])[1]
+        return bleu_and_chrf(translator.translate(sources), references, lang)
+    return options | dict(measure=measure)
+
+def _with_picture(options, on_epoch):
+    "Draw the log of a run that has a folder before a callback is called."
+    out = options.get("out")
+    if not isinstance(out, (str, os.PathLike)) or (on_epoch and not callable(on_epoch)):
+        return on_epoch
+    return all_of(saved_picture(out), on_epoch) if on_epoch else saved_picture(out)
 
 def _with_translator(on_epoch, live):
     "Pass a translator to a callback that has a second parameter without a default."
