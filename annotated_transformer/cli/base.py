@@ -180,6 +180,7 @@ class _Option(argparse.Action):
         if self.option_strings and name in parser.given:
             parser.error(f"{name} is given twice: give it once.")
         parser.given.add(name)
+        if self.nargs == "+" and len(value) == 1: value = value[0]
         setattr(namespace, self.dest, True if self.nargs == 0 else value)
 
 class _OptionParser(argparse.ArgumentParser):
@@ -207,8 +208,10 @@ def _option_settings(name, kind, default, text):
     "Settings of `add_argument`."
     text = text.replace("%", "%%")
     if kind is bool: return dict(nargs=0, help=text)
+    several = dict(nargs="+") if kind == str | list[str] else {}
+    if several: kind = str
     if default is not None: text += " (default: %(default)s)"
-    return dict(type=kind, help=text, metavar=name.removesuffix("_").upper())
+    return several | dict(type=kind, help=text, metavar=name.removesuffix("_").upper())
 
 def _wide_help(prog):
     "Lay out a help text for the terminal, or for 120 columns."
@@ -311,7 +314,8 @@ def command_line(name:str, function:Callable, given:dict)->str:
         if option in ("out", "show", "resume", "overwrite", "extend"): continue
         if value == parameter.default: continue
         word = _spelled(option)
-        words += [word] if value is True else [word, str(value)]
+        values = value if isinstance(value, (list, tuple)) else [value]
+        words += [word] if value is True else [word, *map(str, values)]
     return shlex.join(words)
 
 # %% ../../nbs/76_cli_base.ipynb #4278d827

@@ -37,8 +37,16 @@ from annotated_transformer.train.monitoring import (
 from annotated_transformer.train.recipes import (
     TYPED_SHARES,
     further_recipe,
+    load_mixture,
     recipe,
     run_options,
+)
+from annotated_transformer.train.run import (
+    METRICS,
+    RunOptions,
+    has_checkpoint,
+    lock_folder,
+    run_folder,
 )
 
 from ..build import check_fits
@@ -46,7 +54,7 @@ from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
 from ..data.corpora import load_splits
 from ..data.shards import check_free
-from ..data.words import SPECIALS, WordSet
+from ..data.words import SPECIALS
 from ..files import remove_folder
 from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place
@@ -55,13 +63,16 @@ from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware, memory_error
-from ..train.run import RunOptions, has_checkpoint, lock_folder, run_folder
 
 # %% ../../nbs/77_cli_train.ipynb #06e0fd57
 def load_parts(data, pair, on_disk=False, **options):
     "Load training, validation and test pairs of a corpus, and print their sizes."
     hide_progress_bars()
-    with phase(f"reading {data}"): parts = load_splits(data, pair, on_disk, **options)
+    several = isinstance(data, (list, tuple))
+    if several: data, corpora = " + ".join(map(str, data)), data
+    with phase(f"reading {data}"):
+        if several: parts = load_mixture(corpora, pair, **options)
+        else: parts = load_splits(data, pair, on_disk, **options)
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
     return list(parts.values())
@@ -122,10 +133,10 @@ def _note(text): print(text, file=sys.stderr)
 
 def _move_run(source, target):
     "Move checkpoints, log and curves of a run from one folder to another."
-    files = [source/name for name in ("unfinished", "log.csv", "samples.txt", "tensorboard")]
-    for path in (*epoch_folders(source), *files):
+    names = "unfinished", "log.csv", "samples.txt", "run.svg", "tensorboard", "translator"
+    for path in (*epoch_folders(source), *(source/name for name in names)):
         if not path.exists(): continue
-        if path.name == "tensorboard": shutil.rmtree(target/path.name, ignore_errors=True)
+        if path.name in names[-2:]: shutil.rmtree(target/path.name, ignore_errors=True)
         os.replace(path, target/path.name)
 
 # %% ../../nbs/77_cli_train.ipynb #bb5ea82a
@@ -173,8 +184,8 @@ def _epoch_callback(folder, samples=()):
 
 # %% ../../nbs/77_cli_train.ipynb #f9a70798
 def train(
-    data:Annotated[str, "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
-                        "folder)"]="pocket",
+    data:Annotated[str|list[str], "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
+                                  "folder); or several, with weights such as mine.tsv:2"]="pocket",
     pair:Annotated[str, "Languages, source first"]="de-en",
     preset:Annotated[str, "Model size: base, big, small or tiny, modern-small, or a named recipe "
                           "(default: that of the corpus)"]=None,
@@ -192,10 +203,13 @@ def train(
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
     fixed:Annotated[str, "Parts of that model that stay as they are, such as 'encoder "
                          "src_embed'"]=None,
-    patience:Annotated[int, "Epochs without a better validation loss that end the training "
+    patience:Annotated[int, "Epochs that were not better than the best one and end the training "
                             "(default: none)"]=0,
-    best:Annotated[bool, "Weights of the epoch with the lowest validation loss"]=False,
-    samples:Annotated[int, "Number of validation sentences translated after each epoch"]=0,
+    best:Annotated[bool, "Weights of the best epoch on the validation pairs"]=False,
+    metric:Annotated[str, "By which an epoch is the best: loss, bleu or chrf; bleu and chrf are "
+                          "measured after each epoch"]="loss",
+    samples:Annotated[int, "Number of validation sentences translated after each epoch (default: "
+                           "3 with --metric bleu or chrf, else 0)"]=None,
     resume:Annotated[bool, "Continuation from the newest checkpoint"]=False,
     extend:Annotated[bool, "With --resume, more epochs than a cosine schedule began with"]=False,
     overwrite:Annotated[bool, "Replacement of an earlier run, kept until the new one has an "
@@ -247,7 +261,12 @@ def at_train(args=None):
 # %% ../../nbs/77_cli_train.ipynb #afc34be5
 def _plan_training(given, world):
     "Check all options; return configurations, size of the vocabulary, folder and run options."
-    given.data = user_path("data", given.data)
+    several = isinstance(given.data, (list, tuple))
+    if several: given.data = [user_path("data", entry) for entry in given.data]
+    else: given.data = user_path("data", given.data)
+    if several and given.cache_dir is not None:
+        raise ValueError("--cache_dir and several --data exclude each other.")
+    name = None if several else given.data # whose recipe is used
     given.out = user_path("out", given.out)
     if given.cache_dir is not None: given.cache_dir = user_path("cache_dir", given.cache_dir)
     if not given.resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
@@ -255,15 +274,18 @@ def _plan_training(given, world):
     if given.minutes is not None: check_number("minutes", given.minutes)
     if given.fp16 and given.int8: raise ValueError("--fp16 excludes --int8: give one of them.")
     config, training, vocab = recipe(
-        given.data, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
+        name, given.preset, given.tokenizer, given.set, epochs=given.epochs, seed=given.seed,
         precision=given.precision)
     _check_further(given)
     check_fits(config)
-    if given.typed is None: given.typed = TYPED_SHARES.get(given.data, 0.)
+    if given.typed is None: given.typed = TYPED_SHARES.get(name, 0.)
     check_number("typed", given.typed, high=1)
     options = run_options(given.set, given.minutes and 60 * given.minutes)
     options |= dict(patience=given.patience, best=given.best, extend=given.extend)
     RunOptions(out=given.out, resume=given.resume, **options) # raises if one is invalid
+    check_choice("metric", given.metric, tuple(METRICS))
+    options["metric"] = given.metric
+    if given.samples is None: given.samples = 0 if given.metric == "loss" else 3
     check_number("samples", given.samples, whole=True)
     if given.vocab is not None: vocab = given.vocab
     check_choice("tokenizer", given.tokenizer, ("bpe", "words"))
@@ -304,12 +326,31 @@ def _further(given, config, training):
     start = Translator.from_pretrained(given.from_, "cpu")
     config, training = further_recipe(start.config, training, given.set, given.epochs)
     further = dict(start=start, fixed=(given.fixed or "").split())
-    if given.mix:
-        old = start.about.get("corpus")
-        if old is None: raise ValueError(f"--mix needs the corpus of {given.from_}, which its "
-                                         "config.json does not name.")
-        further |= dict(old=load_parts(old, given.pair)[0], mix=given.mix)
+    given.earlier = _earlier_parts(start, given)
+    if given.mix: further |= dict(old=given.earlier[0], mix=given.mix)
     return config, training, further
+
+def _earlier_parts(start, given):
+    "Splits of the corpus of a start; None where it cannot be read, unless --mix needs it."
+    corpus = start.about.get("corpus")
+    if corpus is None:
+        if not given.mix: return None
+        raise ValueError(f"--mix needs the corpus of {given.from_}, which its config.json does "
+                         "not name.")
+    try: return load_parts(corpus, given.pair)
+    except (ValueError, TypeError, OSError, ImportError) as e:
+        if given.mix: raise
+        _note(f"no scores on the earlier corpus: {short_text(e, 200)}")
+    return None
+
+def _domain_scores(start, saved, earlier, test):
+    "BLEU before and after a further training: validation pairs of the earlier corpus, test pairs."
+    scores = {}
+    for name, pairs in dict(earlier=earlier and earlier[1], new=test).items():
+        if not pairs: continue
+        before, after = (round(model.evaluate(pairs).bleu, 2) for model in (start, saved))
+        scores[name] = dict(before=before, after=after, sentences=len(pairs))
+    return scores
 
 # %% ../../nbs/77_cli_train.ipynb #a9200e86
 def _run_training(given, command, world):
@@ -323,26 +364,23 @@ def _run_training(given, command, world):
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
         config, training, further = _further(given, config, training)
         samples = [source for source, _ in valid[:given.samples]]
+        about = dict(corpus=given.data, command=command)
+        if given.typed: about["typed"] = given.typed
         said = []
         translator = Translator.fit(
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
             progress=sys.stderr.isatty(), on_result=said.append, check_mean=True,
             on_epoch=world.first and _epoch_callback(folder, samples), engine=given.engine,
-            **further, **options)
+            about=about, **further, **options)
         if not world.first: return
         translator.about["weights"] = said[0]
         speed = translator.about.get("speed")
         if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
         memory = gpu_memory(translator.device)
         if memory: print(memory_text(memory), flush=True)
-        if given.typed:
-            translator.about["typed"] = given.typed
-            originals = train[:train.originals] # typed copies have words with slips
-            translator.known_words = WordSet.of(source for source, _ in originals)
-        translator.about |= dict(corpus=given.data, command=command,
-                                 hardware=_machine(translator, world))
-        _save_and_score(translator, train, test, given)
+        translator.about["hardware"] = _machine(translator, world)
+        _save_and_score(translator, train, test, given, further)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."
@@ -374,7 +412,7 @@ class _OptionalParts:
         raise RuntimeError(f"the model is saved in {short_text(self.out, 100)}, but {reasons}.")
 
 # %% ../../nbs/77_cli_train.ipynb #72a00001
-def _save_and_score(translator, train, test, given):
+def _save_and_score(translator, train, test, given, further):
     "Save a trained model, add what the options ask for, and print examples and scores."
     dtype = torch.float16 if given.fp16 else None
     translator.save_pretrained(given.out, dtype, given.int8)
@@ -386,6 +424,12 @@ def _save_and_score(translator, train, test, given):
     with optional.part("scoring"), phase(f"scoring {len(test):,} test pairs"):
         examples = check_outputs(saved, test, given.show)
         saved.about["test"] = asdict(saved.evaluate(test))
+    if further:
+        with optional.part("scoring before and after"), phase("scoring both corpora"):
+            start = further["start"]
+            start = Translator(start.model, start.src_tokenizer, start.tgt_tokenizer, start.config,
+                               start.about, translator.device, given.engine)
+            saved.about["domains"] = _domain_scores(start, saved, given.earlier, test)
     with optional.part("saving of table and scores"):
         if saved.lexicon or "test" in saved.about:
             saved.save_pretrained(given.out, dtype, given.int8)
@@ -402,3 +446,6 @@ def _print_results(translator, examples):
         lines = [f"{name:>9}: {one_line(text)}" for name, text in example.items()]
         print(*lines, "", sep="\n")
     if "test" in translator.about: print(f"test: {Scores(**translator.about['test'])}")
+    names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
+    for name, scores in translator.about.get("domains", {}).items():
+        print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
