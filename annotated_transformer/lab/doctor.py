@@ -852,9 +852,10 @@ def _reversed(ids, pad):
 
 def _check_source(p):
     "Influence of the source tokens and of their order."
-    if not p.moved(p.logp(src=p.others(p.src))):
+    single = p.others(p.src)[:, :1].where(p.src != p.pad, p.src) # another number of each token
+    if not p.moved(p.logp(src=single)):
         yield Finding("source", "The source has no influence on the output: the cross-attention "
-                      "does not reach it", "all source tokens were replaced")
+                      "does not reach it", "all source tokens of a row were replaced by one")
     elif not p.moved(p.logp(src=_reversed(p.src, p.pad))):
         yield Finding("order", "The order of the source tokens has no influence: positions are "
                       "missing", "the source tokens were reversed")
