@@ -43,7 +43,8 @@ def _input_lines(stream=None):
 # Options with their defaults
 _SEARCH = dict(beam_size=1, length_penalty=.6, mbr=False, n_best=None, min_len=0,
               no_repeat_ngram_size=0, coverage_penalty=0., no_split=False, alignments=False,
-              glossary=None, constraints=None, prefix="", markup=False)
+              glossary=None, constraints=None, prefix="", markup=False,
+              confidence=False, check=False)
 _SAMPLING = dict(top_k=None, top_p=1., seed=0)
 
 def _decoding_options(given):
@@ -70,14 +71,16 @@ def _check_unused(given, defaults, kind, advice):
         if given[name] != default: raise ValueError(f"--{name} has no effect in {kind}: {advice}.")
 
 # %% ../../nbs/78_cli_translate.ipynb #43e185c1
-def _format_output(n, output, unknown=False, alignments=False):
+def _format_output(n, output, unknown=False, alignments=False, confidence=False, check=False):
     "One line for a translation, or one `number ||| text ||| score` line for each candidate."
     def marks(text):
         columns = [" ".join(text.unknown)] if unknown else []
         if alignments: columns.append(str(text.alignment))
+        if confidence: columns.append(str(text.confidence))
+        if check: columns.append(f"! {text.fault}" if text.fault else "")
         return "".join("\t" + column for column in columns)
     if isinstance(output, str): return [one_line(output) + marks(output)]
-    return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") + marks(candidate)
+    return [one_line(f"{n} ||| {candidate.text} ||| {_score(candidate)}") + marks(candidate.text)
             for candidate in output]
 
 def _check_streams(texts):
@@ -146,6 +149,10 @@ def translate(
     constraints:Annotated[str, "Phrases of every translation, one a line; !: of none"]=None,
     prefix:Annotated[str, "Beginning of every translation"]="",
     markup:Annotated[bool, "Tags, placeholders, addresses and numbers kept as they are"]=False,
+    confidence:Annotated[bool, "A tab and the probabilities of the words to be right after each "
+                               "line"]=False,
+    check:Annotated[bool, "A second search where something is wrong; a tab and what remains "
+                          "wrong after each line"]=False,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
@@ -172,7 +179,7 @@ def translate(
     if not sys.stdout.isatty(): outputs = counted(outputs, "translating", unit="texts")
     shown = not unknown and sys.stdout.isatty() and sys.stderr.isatty()
     for n, output in enumerate(outputs):
-        lines = _format_output(n, output, unknown, alignments)
+        lines = _format_output(n, output, unknown, alignments, confidence, check)
         for line in lines: print(line, flush=sys.stdout.isatty())
         marks = output.unknown if isinstance(output, str) else output[0].unknown
         if shown and marks: say(f"not in the training data: {', '.join(marks)}")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['merge_pair', 'learn_bpe', 'byte_alphabet', 'SubwordTokenizer', 'dropout_merge', 'CharacterMap', 'SentencePieces',
-           'read_sentencepiece', 'load_tokenizer']
+           'read_sentencepiece', 'load_tokenizer', 'word_spans', 'Pieces', 'split_pieces']
 
 # %% ../../nbs/24_bpe.ipynb #d6fcf478
 import base64
@@ -15,8 +15,10 @@ import re
 import struct
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain, count, pairwise
 
 from fastcore.basics import patch
@@ -423,3 +425,59 @@ def load_tokenizer(
 )->TextTokenizer:         # `SubwordTokenizer`, `WordTokenizer` or `SentencePieces`
     "Read a tokenizer of any class."
     return read_tokenizer(path, SubwordTokenizer, WordTokenizer, SentencePieces)
+
+# %% ../../nbs/24_bpe.ipynb #fa5b01b3
+_WORD = re.compile(r"\w+(?:[-'’.,:/]\w+)*|[^\w\s]")
+
+# %% ../../nbs/24_bpe.ipynb #b7d15c8d
+def word_spans(
+    text:str, # Any text
+)->list[tuple[int, int]]: # Start and end of each word and punctuation mark
+    "Find the words and punctuation marks of a text."
+    return [match.span() for match in _WORD.finditer(text)]
+
+# %% ../../nbs/24_bpe.ipynb #ce710707
+def _piece_ends(tokenizer, text, limit):
+    "Ids of a prepared text, and the character where each of their pieces ends."
+    if isinstance(tokenizer, SubwordTokenizer):
+        encoded = tokenizer.tok.encode(" " + text)
+        return encoded.ids[:limit], [end - 1 for _, end in encoded.offsets[:limit]]
+    ids = tokenizer.encode(text, limit)
+    if isinstance(tokenizer, WordTokenizer): pieces = tokenizer.tokenize(text)[:limit]
+    else: pieces = [piece.replace("▁", "") for piece in tokenizer.pieces(ids)]
+    ends = [0]
+    for piece in pieces:
+        start = text.find(piece, ends[-1])
+        if start < 0: # unknown or changed: the next visible character stands for it
+            rest = text[ends[-1]:]
+            start = len(text) - len(rest.lstrip())
+            piece = text[start:start + 1]
+        ends.append(start + len(piece))
+    return ids, ends[1:]
+
+# %% ../../nbs/24_bpe.ipynb #0be15c59
+@dataclass(frozen=True)
+class Pieces:
+    "A text as ids, with the word of each."
+    ids:list    # Ids, without start and end
+    places:list # Number of the word of each id
+    words:tuple # Words and punctuation marks
+
+# %% ../../nbs/24_bpe.ipynb #ccb0dafe
+def split_pieces(
+    tokenizer,           # A `TextTokenizer`
+    text:str,            # Any text
+    limit:int|None=None, # Maximum number of ids
+)->Pieces:               # The words of these ids
+    "Encode a text and record the word of each piece."
+    if not isinstance(tokenizer, TextTokenizer):
+        kind = type(tokenizer).__name__
+        raise TypeError(f"tokenizer is a {kind}: words of pieces need a TextTokenizer.")
+    text = tokenizer.prepare(text, limit)
+    ids, ends = _piece_ends(tokenizer, text, limit)
+    spans = word_spans(text)
+    starts = [start for start, _ in spans]
+    places = [max(bisect_left(starts, end) - 1, 0) for end in ends]
+    cut = limit is not None and len(ids) == limit
+    spans = spans[:places[-1] + 1] if cut and places else spans
+    return Pieces(ids, places, tuple(text[start:end] for start, end in spans))

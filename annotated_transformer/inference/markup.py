@@ -268,6 +268,6 @@ def _translate_marked(translator, texts, options):
         for n, output in zip(lost, again):
             if not rows[n].lost(output) or rows[n].lost(outputs[n]): outputs[n] = output
         for row, output in zip(rows, outputs):
-            whole = type(output)(_restore(row, output), output.unknown)
-            whole.alignment = output.alignment
+            whole = type(output)(_restore(row, output))
+            vars(whole).update(vars(output))
             yield whole

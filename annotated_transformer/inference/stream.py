@@ -35,6 +35,8 @@ class Translation(str):
     "A translated text; `unknown` holds the words of its source that no training pair has."
     unknown:tuple[str, ...]|None # None: not known, for want of a list of the training's words
     alignment = None             # Its `Alignment`, if `translate` was asked for it
+    confidence = None            # Its `Confidence`, likewise
+    fault = None                 # What `check=True` found; "": nothing
 
     def __new__(cls, text:str="", unknown:tuple[str, ...]|None=None):
         translation = super().__new__(cls, text)

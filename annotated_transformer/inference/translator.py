@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from inspect import signature
 from itertools import islice
 from pathlib import Path
@@ -95,6 +95,7 @@ from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
 from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
+from .confidence import Confidence, confidences, retry_faulty
 from .constraints import Constraints, prefix_ids
 from .foreign import read_other
 from .markup import translate_markup
@@ -319,6 +320,8 @@ class Translator(ScoringModel):
         glossary:dict|None=None,  # Source term -> target term, or list of alternatives
         prefix:str="",            # Beginning of every translation
         markup:bool=False,        # Keep tags, placeholders and numbers (`translate_markup`)
+        confidence:bool=False,    # Give each translation its `Confidence`, word by word
+        check:bool=False,         # Notice what went wrong (`fault`), and search again
         **options,                # Fields of `SearchOptions`; by default beam_size=1, n_best=None
     )->Translation|Iterator:      # One, or an iterator; with `n_best`, lists of `Candidate`
         "Translate one text, or any number of texts as a stream."
@@ -333,7 +336,7 @@ class Translator(ScoringModel):
         models = ensemble_models(self, ensemble)
         if guides: models = [all_tokens(model) for model in models]
         check_choice("split_sentences", split_sentences, (True, False))
-        check_choice("alignments", alignments, (True, False))
+        details = _Details(self, alignments, confidence, check)
         begin = prefix_ids(self.tgt_tokenizer, prefix, max_positions(models))
         if options.beam_size > 1 or n_best or options.constrained or guides:
             search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr, guides, begin)
@@ -344,7 +347,7 @@ class Translator(ScoringModel):
         whole = n_best is not None or paragraphs or bool(begin or guides and guides.always)
         return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble,
                            split_sentences and not whole, n_best is not None,
-                           _Details(self, alignments))
+                           details)
 
     def sample(self,
         texts:str|Iterable[str],  # One text, or any number of them
@@ -436,27 +439,40 @@ def _guides(translator, constraints, glossary):
 
 class _Details:
     "What `translate` adds to translations; false if it is nothing."
-    def __init__(self, translator, alignments):
+    def __init__(self, translator, alignments, confidence, check):
+        for name, value in dict(alignments=alignments, confidence=confidence, check=check).items():
+            check_choice(name, value, (True, False))
         self.translator = translator
         self.alignments = alignments
+        self.confidence = confidence
+        self.check = check
 
-    def __bool__(self): return self.alignments
+    def __bool__(self): return self.alignments or self.confidence or self.check
 
     def annotate(self, sentences, candidates):
         "Add the details of each sentence to its candidates."
-        outputs = [(source, candidate.text) for source, row in zip(sentences, candidates)
-                   for candidate in row]
-        sources, translations = (list(side) for side in zip(*outputs)) if outputs else ([], [])
+        sources = [source for source, row in zip(sentences, candidates) for _ in row]
+        texts = [candidate.text for row in candidates for candidate in row]
+        if self.check:
+            texts, faults = retry_faulty(self.translator, sources, texts)
+            for text, fault in zip(texts, faults): text.fault = fault
         if self.alignments:
-            alignments = align_texts(self.translator, sources, translations)
-            for output, alignment in zip(translations, alignments): output.alignment = alignment
-        return candidates
+            for text, alignment in zip(texts, align_texts(self.translator, sources, texts)):
+                text.alignment = alignment
+        if self.confidence:
+            for text, confidence in zip(texts, confidences(self.translator, sources, texts)):
+                text.confidence = confidence
+        new = iter(texts)
+        return [[replace(candidate, text=next(new)) for candidate in row] for row in candidates]
 
     def joiner(self, unknown):
         "Return a function that joins the translations of a text; `unknown` finds its words."
         def join(text, parts):
             whole = Translation(" ".join(parts), unknown(text))
             if self.alignments: whole.alignment = Alignment.join([p.alignment for p in parts])
+            if self.confidence: whole.confidence = Confidence.join([p.confidence for p in parts])
+            faults = dict.fromkeys(part.fault for part in parts if part.fault)
+            if self.check: whole.fault = "; ".join(faults)
             return whole
         return join
 
