@@ -38,6 +38,7 @@ from ..data.normalize import GUESSED, guess_language, language_code, unescape
 from ..engine.cache import output_logits
 from ..engine.fast import plain, shared_copy
 from ..inference.foreign import our_names, read_other, recognize
+from .architecture import unfused
 
 # %% ../../nbs/84_doctor.ipynb #doc00008
 def _only_logits(output, src, tgt):
@@ -506,15 +507,6 @@ def _kind(module):
     if 2 in shapes: return "linear"
     return "norm" if 1 in shapes else ""
 
-# %% ../../nbs/84_doctor.ipynb #doc00041
-@contextmanager
-def _slow_path():
-    "PyTorch's encoder without the fused path, which calls no modules."
-    usual = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try: yield
-    finally: torch.backends.mha.set_fastpath_enabled(usual)
-
 # %% ../../nbs/84_doctor.ipynb #doc00042
 def record_steps(
     model:nn.Module,          # Any model
@@ -526,7 +518,7 @@ def record_steps(
         output = output[0] if isinstance(output, tuple) else output
         if module in names and _kind(module) and isinstance(output, Tensor):
             steps.append(Step(names[module], _kind(module), output.detach()))
-    with torch.no_grad(), _slow_path(), register_module_forward_hook(note): run()
+    with torch.no_grad(), unfused(), register_module_forward_hook(note): run()
     return steps
 
 # %% ../../nbs/84_doctor.ipynb #doc00043
@@ -624,7 +616,7 @@ class _Side:
 
     @torch.no_grad()
     def _run(self):
-        with _slow_path():
+        with unfused():
             if self.double is not None:
                 try: return as_function(self.double, self.pad)(*self.copies()).double()
                 except RuntimeError: # it makes float32 itself
@@ -773,7 +765,7 @@ class _Patient:
     def logp(self, src=None, tgt=None):
         "Log-probabilities; the tensors of the batch where none are given."
         src, tgt = (own if ids is None else ids for own, ids in ((self.src, src), (self.tgt, tgt)))
-        with torch.no_grad(), _slow_path():
+        with torch.no_grad(), unfused():
             return self.call(src.clone(), tgt.clone()).float().log_softmax(-1).clamp(min=-99)
 
     def moved(self, other, real=None):
@@ -935,7 +927,7 @@ def _check_gradients(p):
     "Parameters that no update changes."
     weights = {n: w for n, w in p.model.named_parameters() if w.requires_grad}
     test = "the gradients of the loss of the batch were computed"
-    with torch.enable_grad(), _slow_path(): logits = p.call(p.src.clone(), p.tgt.clone())
+    with torch.enable_grad(), unfused(): logits = p.call(p.src.clone(), p.tgt.clone())
     if not weights: return
     if not logits.requires_grad:
         yield Finding("dead", "No gradient reaches the parameters", test)
