@@ -113,7 +113,7 @@ def _network_function(linear, feed):
 class HeadSizes:
     "Numbers and widths of the heads of an attention."
     def __init__(self,
-        attn:nn.Module, # A `MultiHeadedAttention`
+        attn, # A `MultiHeadedAttention`
     ):
         self.h = attn.h
         self.groups = attn.groups if isinstance(attn, GroupedAttention) else attn.h
@@ -122,7 +122,7 @@ class HeadSizes:
         self.width = max(self.d_k, self.d_v) # of all heads in a program
 
     def fit(self,
-        attn:nn.Module, # A `MultiHeadedAttention`
+        attn, # A `MultiHeadedAttention`
     )->bool:
         "Whether an attention has these sizes."
         sizes = HeadSizes(attn)
