@@ -321,7 +321,7 @@ class Originals(dict):
     def own_methods(self, kind):
         "Names of the methods of a class that take part in a call."
         calls = {"forward", "__call__", "_call_impl", "_wrapped_call_impl", "__getattr__"}
-        own = {name for name in methods_of(kind) - methods_of(nn.Module) if name[:2] != "__"}
+        own = {name for name in methods_of(kind) - {*dir(nn.Module)} if name[:2] != "__"}
         return sorted(own | calls & methods_of(kind))
 
     def genuine(self, owner, names):
