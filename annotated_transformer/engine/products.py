@@ -156,17 +156,19 @@ class HeadSizes:
         eps = norm.eps * share
         return lambda x: torch.rms_norm(x, weight.shape, weight, eps)
 
+    def norm_functions(self, attn):
+        "Norms of queries, which scale them too, and of keys; None where heads have none."
+        if not isinstance(attn, QKNormAttention): return None, None
+        return self.norm_function(attn.q_norm, self.d_k ** -.5), self.norm_function(attn.k_norm)
+
     def adjust_function(self, attn):
         "Normalize and rotate queries and keys `(…, h + 2g, T, K)` in place; None: do neither."
         rotary = isinstance(attn, positions.RotaryAttention)
-        normed = isinstance(attn, QKNormAttention)
-        if not rotary and not normed: return None
+        q_norm, k_norm = self.norm_functions(attn)
+        if not rotary and not q_norm: return None
         h, end = self.h, self.h + self.groups
-        if normed:
-            q_norm = self.norm_function(attn.q_norm, self.d_k ** -.5)
-            k_norm = self.norm_function(attn.k_norm)
         def adjust(x, start=0):
-            if normed:
+            if q_norm:
                 x[..., :h, :, :] = q_norm(x[..., :h, :, :])
                 x[..., h:end, :, :] = k_norm(x[..., h:end, :, :])
             if rotary:
@@ -211,10 +213,7 @@ class DecoderProducts(LayerProducts):
         W_q = sizes.widen(attn.W_q, sizes.h)
         self.src_q = _merge(linear, W_q, scale=_query_scale(attn, sizes))
         self.src_out = _merge(linear, sizes.widen_output(attn.W_o))
-        self.src_q_norm = self.src_k_norm = None
-        if isinstance(attn, QKNormAttention):
-            self.src_q_norm = sizes.norm_function(attn.q_norm, sizes.d_k ** -.5)
-            self.src_k_norm = sizes.norm_function(attn.k_norm)
+        self.src_q_norm, self.src_k_norm = sizes.norm_functions(attn)
 
 # %% ../../nbs/17_products.ipynb #04d698d4
 class Program:
