@@ -189,19 +189,25 @@ def headline(
     return f"{text}, learning rate {row['lr']:.1e}"
 
 # %% ../../nbs/40_monitoring.ipynb #d638ecb1
+def _read_history(history):
+    "Convert the rows of a log, or raise."
+    if not history: raise ValueError("history has no epoch yet: give what fit returned.")
+    return [_read_row(row, f"history[{n}]") for n, row in enumerate(history)]
+
+def _thin(rows):
+    "At most 500 of the rows, at equal distances, with the last one."
+    return rows[::-1][::math.ceil(len(rows) / 500)][::-1]
+
 def training_curve(
     history:Sequence[dict], # Rows of the log, as `fit` returns them or log.csv holds them
 )->Figure:                  # Chart
     "Plot training loss and validation NLL over the epochs."
-    if not history: raise ValueError("history has no epoch yet: give what fit returned.")
-    history = [_read_row(row, f"history[{n}]") for n, row in enumerate(history)]
-    every = math.ceil(len(history) / 500)
-    rows = list(history[::-1][::every])[::-1]
+    rows = _thin(_read_history(history))
     columns = {"training loss (smoothed)": "train_loss", "validation NLL": "valid_nll"}
     points = [(row["epoch"], row[column], name)
               for name, column in columns.items() for row in rows if column in row]
     data = dict(zip(("epoch", "nats", "measure"), zip(*points)))
-    return line_chart(data, "epoch", "nats", "measure", title=headline(history[-1]),
+    return line_chart(data, "epoch", "nats", "measure", title=headline(rows[-1]),
                       y_title="nats per token", points=len(rows) < 30)
 
 # %% ../../nbs/40_monitoring.ipynb #c63b2a2d
@@ -288,12 +294,11 @@ def run_picture(
     history:Sequence[dict], # Rows of the log, as `fit` returns them or log.csv holds them
 )->str:                     # SVG
     "Draw losses, scores and learning rate over the epochs, without any package."
-    if not history: raise ValueError("history has no epoch yet: give what fit returned.")
-    rows = [_read_row(row, f"history[{n}]") for n, row in enumerate(history)]
+    rows = _read_history(history)
     for n, row in enumerate(rows):
         if not all(map(math.isfinite, row.values())):
             raise ValueError(f"history[{n}] has a number that is not finite.")
-    rows = rows[::-1][::math.ceil(len(rows) / 500)][::-1]
+    rows = _thin(rows)
     shown = [(unit, columns) for unit, columns in _PANELS.items()
              if any(name in row for name in columns for row in rows)]
     height = 10 + 160 * len(shown)
