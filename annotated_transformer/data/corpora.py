@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['POCKET_DIGESTS', 'CORPORA', 'Filtered', 'filter_pairs', 'hub_library', 'HubPairs', 'StreamedPairs', 'as_pairs',
            'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs', 'pairs_digest', 'split_pairs', 'load_corpus',
-           'load_splits', 'TypedPairs']
+           'load_splits', 'TypedPairs', 'with_copies']
 
 # %% ../../nbs/31_corpora.ipynb #ff5c3902
 import hashlib
@@ -502,15 +502,19 @@ def load_splits(
         splits = {name: _take(whole, numbers[name]) for name in names}
         splits |= {name: list(splits[name]) for name in names[1:]}
     if filtered: splits["train"] = _drop_doubtful(data, splits["train"])
-    if typed: splits["train"] = _with_copies(splits["train"], typed, pair)
+    if typed: splits["train"] = with_copies(splits["train"], typed, pair)
     return splits
 
 class TypedPairs(list):
     "Training pairs and, after them, typed copies of some; `originals` counts the former."
     originals:int
 
-def _with_copies(train, typed, pair):
-    "Append typed copies to the training pairs."
+def with_copies(
+    train:Sequence, # Training pairs in memory
+    typed:float,    # Share of them that get a typed copy
+    pair:str,       # Languages, source first
+)->TypedPairs:      # All pairs, then the copies
+    "Append typed copies to training pairs."
     if isinstance(train, HubPairs):
         raise ValueError(f"typed={typed} needs training pairs in memory: they are on disk.")
     pairs = TypedPairs([*train, *typed_pairs(train, typed, pair=pair)])

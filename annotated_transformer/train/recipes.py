@@ -29,10 +29,10 @@ from annotated_transformer.config import (
 from annotated_transformer.data.corpora import (
     CORPORA,
     HubPairs,
-    TypedPairs,
     hub_library,
     load_splits,
     pairs_digest,
+    with_copies,
 )
 from annotated_transformer.data.shards import (
     ShardedBatches,
@@ -46,7 +46,6 @@ from annotated_transformer.data.shards import (
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
-from ..data.noise import typed_pairs
 from ..data.normalize import clean_text
 from ..data.pairs import languages
 from ..data.words import WordTokenizer, special_ids
@@ -193,11 +192,7 @@ def load_mixture(
                           "test pairs, and are left out.", stacklevel=2)
         train += repeat_pairs(pairs, weight)
     if not train: raise ValueError("data has no training pairs: give larger weights.")
-    if typed:
-        copies = typed_pairs(train, typed, pair=pair)
-        originals = len(train)
-        train = TypedPairs([*train, *copies])
-        train.originals = originals
+    if typed: train = with_copies(train, typed, pair)
     return dict(train=train) | splits
 
 # %% ../../nbs/41_recipes.ipynb #1e75a625
