@@ -20,8 +20,8 @@ from ..data.batching import pad_rows, token_batches
 from ..data.bpe import split_pieces
 from ..data.pocket import PocketPair
 from ..data.words import SpecialIds
-from ..transformer import padding_mask, recorders, target_mask
-from .models import decoding_models
+from ..transformer import padding_mask, recorders
+from .models import decoding_models, visible_targets
 from .shortlist import lexical_table
 
 # %% ../../nbs/49_alignment.ipynb #1260788c
@@ -31,12 +31,10 @@ def _cross_weights(model, rows, device, special):
     pad = special.pad
     src = pad_rows([[*s.ids, special.eos] for s, _ in rows], pad, device)
     tgt = pad_rows([[special.bos, *t.ids] for _, t in rows], pad, device)
-    visible = target_mask(tgt, pad)
-    visible[:, :, :1] = True # a start symbol may have the id of padding
     weights = {}
     def recorder(attn): return lambda x: weights.update({attn: x})
     token = recorders.set({attn: recorder(attn) for attn in attentions})
-    try: model(src, tgt, padding_mask(src, pad), visible)
+    try: model(src, tgt, padding_mask(src, pad), visible_targets(tgt, pad))
     finally: recorders.reset(token)
     if len(weights) < len(attentions):
         raise TypeError("alignments need cross-attention that records its weights.")

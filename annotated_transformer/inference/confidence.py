@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from ..checks import check_number, short_repr
 from ..data.batching import pad_rows, token_batches
 from ..data.bpe import split_pieces, word_spans
-from ..transformer import padding_mask, target_mask
-from .models import decoding_models
+from ..transformer import padding_mask
+from .models import decoding_models, visible_targets
 
 # %% ../../nbs/52_confidence.ipynb #52c00008
 @torch.no_grad()
@@ -40,8 +40,7 @@ def score_words(
         src = pad_rows([[*src_ids[n], special.eos] for n in batch], special.pad, translator.device)
         tgt = pad_rows([[special.bos, *rows[n].ids, special.eos] for n in batch], special.pad,
                        translator.device)
-        visible = target_mask(tgt[:, :-1], special.pad)
-        visible[:, :, :1] = True # a start symbol may have the id of padding
+        visible = visible_targets(tgt[:, :-1], special.pad)
         with decoding_models(translator.model) as models:
             hidden = models[0](src, tgt[:, :-1], padding_mask(src, special.pad), visible)
             logp = models[0].generator(hidden).gather(-1, tgt[:, 1:, None])[..., 0]
@@ -54,6 +53,11 @@ def score_words(
     return out
 
 # %% ../../nbs/52_confidence.ipynb #52c0000a
+def _log_odds(logp):
+    "Log-odds of probabilities, given their logarithms."
+    p = logp.double().exp().clamp(1e-6, 1 - 1e-6)
+    return (p / (1 - p)).log()
+
 @dataclass(frozen=True)
 class Calibration:
     "What is usual for a model; the defaults are those of a model whose folder holds nothing."
@@ -65,8 +69,7 @@ class Calibration:
 
     def words(self, logp):
         "Probabilities of words, given their log-probabilities."
-        p = logp.double().exp().clamp(1e-6, 1 - 1e-6)
-        return torch.sigmoid((p / (1 - p)).log() / self.temperature + self.bias)
+        return torch.sigmoid(_log_odds(logp) / self.temperature + self.bias)
 
 @dataclass(frozen=True)
 class Confidence:
@@ -165,12 +168,12 @@ def learn_confidence(
     scored = score_words(translator, sources, outputs)
     right = [matched_words(words, _words(reference))
              for (words, *_), reference in zip(scored, references)]
-    p = torch.cat([logp for _, logp, _ in scored]).double().exp().clamp(1e-6, 1 - 1e-6)
+    odds = _log_odds(torch.cat([logp for _, logp, _ in scored]))
     goal = torch.tensor([x for row in right for x in row], dtype=torch.double)
     means = torch.tensor([tokens.mean() for *_, tokens in scored])
     ratios = torch.tensor([_ratio(s, t) for s, t in zip(sources, outputs)])
     limits = means.quantile(tail), ratios.quantile(tail) / 1.1, ratios.quantile(1 - tail) * 1.1
-    numbers = *_fit_odds((p / (1 - p)).log(), goal), *(x.item() for x in limits)
+    numbers = *_fit_odds(odds, goal), *(x.item() for x in limits)
     calibration = Calibration(*(round(x, 4) for x in numbers))
     translator.about["confidence"] = asdict(calibration)
     return calibration

@@ -21,13 +21,13 @@ from annotated_transformer.inference.models import (
     check_source,
     decoding_models,
     replay_recorded,
+    visible_targets,
 )
 
 from ..checks import check_ids, check_number, check_options, short_repr
 from ..data.words import SpecialIds
 from ..engine.cache import combine_logits, output_logits
 from ..engine.program import IncrementalDecoder, fast_mode
-from ..transformer import target_mask
 
 # %% ../../nbs/45_decoding.ipynb #70ee4c5e
 @contextmanager
@@ -188,8 +188,7 @@ def score_targets(
                          "give one target per source, each with its start symbol.")
     prefix = tgt[:, :-1]
     labels = tgt[:, 1:]
-    visible = target_mask(prefix, pad)
-    visible[:, :, :1] = True # a start symbol may have the id of padding
+    visible = visible_targets(prefix, pad)
     real = labels != pad
     logp = torch.zeros(labels.shape, device=labels.device)
     best = torch.zeros_like(real)
