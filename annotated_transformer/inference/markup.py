@@ -10,6 +10,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 
 import torch
@@ -97,19 +98,24 @@ _NUMBERS = "20 30 50 100 40 60".split()
 class _StandIns:
     "Words that a translator keeps, for placeholders."
     def __init__(self, translator):
-        outputs = zip(_NAMES + _NUMBERS, translator.translate(_NAMES + _NUMBERS))
-        kept_words = {word for word, output in outputs if _has_word(output, word) == 1}
-        self.names = sorted(_NAMES, key=lambda word: word not in kept_words)
-        self.numbers = [word for word in _NUMBERS if word in kept_words]
+        self.translator = translator
         self.tokenizer = translator.tgt_tokenizer
+
+    @cached_property
+    def unchanged(self):
+        "Those that the translator keeps; they are translated for the first placeholder."
+        outputs = zip(_NAMES + _NUMBERS, self.translator.translate(_NAMES + _NUMBERS))
+        return {word for word, output in outputs if _has_word(output, word) == 1}
 
     def choose(self, item, taken):
         "A stand-in for a placeholder that is not among `taken`; None: all are taken."
         if item.isdecimal():
             unknown = special_ids(self.tokenizer).unk in self.tokenizer.encode(item)
             if not unknown: return item
-        words = self.numbers if item[0].isdecimal() else []
-        return next((word for word in (*words, *self.names) if word not in taken), None)
+        numbers = [word for word in _NUMBERS if word in self.unchanged]
+        names = sorted(_NAMES, key=lambda word: word not in self.unchanged)
+        words = (*numbers, *names) if item[0].isdecimal() else names
+        return next((word for word in words if word not in taken), None)
 
 def _has_word(text, word):
     "How often a word is in a text."
