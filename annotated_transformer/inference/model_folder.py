@@ -231,16 +231,20 @@ def _read_word_set(path)->WordSet:
     raise ValueError(f"{path} holds no words of training data.")
 
 # %% ../../nbs/44_model_folder.ipynb #4d4bd46c
-def _load_model(path, config, sizes):
-    "Build the model and read its weights."
-    with memory_error("the model", "nothing was loaded", "free some"):
-        model = empty_model(config, sizes)
+def _read_saved(model, path):
+    "Read the weights of a saved model, floating-point or int8."
     own = unique_tensors(model)
     tensors = read_tensors(path)[1]
     check_int8(tensors, path)
     tensors = plain_names(from_int8(tensors), own)
     check_fit(own, tensors, path)
-    copy_weights(model, tensors)
+    return tensors
+
+def _load_model(path, config, sizes, read=_read_saved):
+    "Build the model and read its weights."
+    with memory_error("the model", "nothing was loaded", "free some"):
+        model = empty_model(config, sizes)
+    copy_weights(model, read(model, path))
     check_finite(model, path)
     return model
 
@@ -520,17 +524,9 @@ def load_epoch(
     for name in wanted:
         if name in settings and same_json(settings[name], wanted[name]): continue
         raise ValueError(f"{place} and {rest} are of different runs: {name} differs.")
-    model = _load_epoch_weights(place, config, (len(src_tokenizer), len(tgt_tokenizer)))
+    mean = place/"mean.safetensors" # the moving average of the weights, if there is one
+    path = mean if mean.is_file() else place/"model.safetensors"
+    model = _load_model(path, config, (len(src_tokenizer), len(tgt_tokenizer)), read_weights)
     weights = f"the weights after update {counters.step} (epoch {len(state['history'])})"
     about = about | dict(history=state["history"], weights=weights)
     return (model, src_tokenizer, tgt_tokenizer, config, about), saved
-
-def _load_epoch_weights(place, config, sizes):
-    "The model of a checkpoint, with the moving average of its weights if there is one."
-    mean = place/"mean.safetensors"
-    path = mean if mean.is_file() else place/"model.safetensors"
-    with memory_error("the model", "nothing was loaded", "free some"):
-        model = empty_model(config, sizes)
-    copy_weights(model, read_weights(model, path))
-    check_finite(model, path)
-    return model
