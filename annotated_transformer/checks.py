@@ -200,8 +200,7 @@ def check_mask(
     return mask != 0
 
 # %% ../nbs/03_checks.ipynb #3cc73ca7
-_MEANINGS = {"may attend": lambda mask: mask == 1, "blocked": lambda mask: mask == 0,
-             "additive": lambda mask: mask == 0}
+_MEANINGS = {"may attend": 1, "blocked": 0, "additive": 0} # Value of what may be attended to
 
 def _check_values(mask, means):
     "Raise unless all values of a mask are those of its convention."
@@ -223,7 +222,7 @@ def as_mask(
     if not isinstance(mask, Tensor):
         raise TypeError(f"mask is a {type(mask).__name__}: give a tensor or None.")
     _check_values(mask, means)
-    mask = _MEANINGS[means](mask)
+    mask = mask == _MEANINGS[means]
     if mask.dim() == 3: return mask
     if mask.dim() == 4 and mask.size(1) == 1: return mask.squeeze(1)
     shape = short_repr(tuple(mask.shape))

@@ -10,7 +10,7 @@ __all__ = ['MUSEUM', 'EXHIBITS', 'as_function', 'ids_of', 'real_positions', 'Ste
 import copy
 import math
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, partial
@@ -37,6 +37,7 @@ from ..checks import check_ids
 from ..data.normalize import GUESSED, guess_language, language_code, unescape
 from ..engine.cache import output_logits
 from ..engine.fast import plain, shared_copy
+from ..inference.decoding import evaluating
 from ..inference.foreign import our_names, read_other, recognize
 from .architecture import unfused
 
@@ -756,8 +757,8 @@ class _Patient:
         self.src, self.tgt = ids_of(batch)
         self.labels = batch[2] if isinstance(batch, (tuple, list)) and len(batch) > 2 else None
         if isinstance(batch, Batch): self.labels = batch.tgt_y
-        self.pad = _pad_of(model_fn, pad)
-        self.model = model_fn if isinstance(model_fn, nn.Module) else model
+        self.pad = pad
+        self.model = model
         self.call = as_function(model_fn, self.pad)
         self.real = real_positions(self.tgt, self.pad)
         self.scores = self.logp()
@@ -927,13 +928,14 @@ def _check_gradients(p):
     "Parameters that no update changes."
     weights = {n: w for n, w in p.model.named_parameters() if w.requires_grad}
     test = "the gradients of the loss of the batch were computed"
-    with torch.enable_grad(), unfused(): logits = p.call(p.src.clone(), p.tgt.clone())
     if not weights: return
-    if not logits.requires_grad:
+    labels = p.others(p.tgt) if p.labels is None else p.labels
+    with torch.enable_grad(), unfused():
+        logits = p.call(p.src.clone(), p.tgt.clone())
+        loss = F.cross_entropy(logits[p.real], labels[p.real])
+    if not loss.requires_grad:
         yield Finding("dead", "No gradient reaches the parameters", test)
         return
-    labels = p.others(p.tgt) if p.labels is None else p.labels
-    loss = F.cross_entropy(logits[p.real], labels[p.real])
     gradients = torch.autograd.grad(loss, [*weights.values()], allow_unused=True)
     dead = [n for n, g in zip(weights, gradients)
             if g is None or g.dim() > 1 and not g.count_nonzero()]
@@ -958,15 +960,6 @@ def _check_copies(p):
 _CHECKS = (_check_numbers, _check_inputs, _check_future, _check_padding, _check_batch,
            _check_source, _check_prefix, _check_labels)
 
-@contextmanager
-def _evaluated(model):
-    "A module in evaluation mode; each part has its own mode again afterwards."
-    modes = {m: m.training for m in model.modules()} if model is not None else {}
-    for m in modes: m.training = False
-    try: yield
-    finally:
-        for m, mode in modes.items(): m.training = mode
-
 # %% ../../nbs/84_doctor.ipynb #doc00075
 def doctor(
     model_fn:Callable,         # A module, or a function of source and target ids
@@ -983,9 +976,9 @@ def doctor(
     if _randomness("", model_fn, ids_of(batch), pad):
         findings.append(Finding("random", "Two runs of one batch differ: dropout is on",
                                 "the batch was run twice"))
-    with _evaluated(module):
+    with nullcontext() if module is None else evaluating(module):
         if _randomness("", model_fn, ids_of(batch), pad): return findings
-        p = _Patient(model_fn, batch, pad, model)
+        p = _Patient(model_fn, batch, pad, module)
         for check in _CHECKS:
             findings += check(p)
             if findings and findings[-1].kind == "finite": return findings
