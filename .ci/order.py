@@ -1,12 +1,16 @@
 """Names that a cell uses above the cell that exports them: an error in a notebook, which the runner of proof.py does not notice, as it has all names of
-the module from the start. What the functions that a cell calls need is left to `make nbdev-test`."""
+the module from the start. What the functions that a cell calls need is left to `make nbdev-test`.
+Names that a table of hostile input neither imports nor defines: `make abuse` runs each such cell alone."""
 import ast
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from proof import SLOW, bound_names, read_notebook
 
 ROOT = Path(__file__).resolve().parent.parent
+RUFF = Path(sys.executable).parent/'ruff'
 
 def loads(source):
     "Names that code loads when it runs: not those inside the functions that it defines, yet those of decorators, defaults and class bodies."
@@ -30,9 +34,23 @@ def early_names(path):
         bound |= bound_names(cell.source)
         yield from ((cell.number, name) for name in sorted(loads(cell.source) & exported - bound))
 
+def undefined_names(source):
+    "What ruff says about names that `source` uses without an import or a definition."
+    command = [RUFF, 'check', '--isolated', '--select', 'F821', '--output-format', 'concise', '--quiet', '-']
+    return subprocess.run(command, input=source, text=True, capture_output=True).stdout.split('\n')[:-1]
+
+def lonely_names(paths):
+    "(page, cell, message) of each undefined name of a table of hostile input."
+    cells = [(path.stem, cell) for path in paths for cell in read_notebook(path)[1] if cell.directive('abuse')]
+    with ThreadPoolExecutor(2) as pool: messages = pool.map(lambda place: undefined_names(place[1].source), cells)
+    return [(page, cell.number, line) for (page, cell), lines in zip(cells, messages) for line in lines if line]
+
 def main():
-    early = [f'{path.stem}, cell {number}: {name} is exported by a later cell' for path in sorted((ROOT/'nbs').glob('*.ipynb')) for number, name in early_names(path)]
-    print('\n'.join(early))
-    return bool(early)
+    assert undefined_names('a = b') and not undefined_names('a = 1'), 'ruff does not find an undefined name'
+    paths = sorted((ROOT/'nbs').glob('*.ipynb'))
+    faults = [f'{path.stem}, cell {number}: {name} is exported by a later cell' for path in paths for number, name in early_names(path)]
+    faults += [f'{page}, cell {number} runs alone in `make abuse`: {line}' for page, number, line in lonely_names(paths)]
+    print('\n'.join(faults))
+    return bool(faults)
 
 if __name__ == '__main__': sys.exit(main())

@@ -27,7 +27,7 @@ class Module:
     "Module of the package: its source, what it imports, and the places of what is counted."
     name:str
     source:str
-    number:int = 0                             # Number of its notebook
+    number:str = ''                            # Number of its notebook, such as 54 or 54a
     imports:set = field(default_factory=set)   # Names of modules
     private:set = field(default_factory=set)   # Private names of other modules
     places:dict = field(default_factory=lambda: defaultdict(list)) # Measure -> line numbers and names
@@ -35,8 +35,8 @@ class Module:
     def __post_init__(self):
         self.tree = ast.parse(self.source)
         self.lines = len(self.source.splitlines())
-        match = re.search(r'File to edit: \S*?(\d+)\w*\.ipynb', self.source)
-        self.number = int(match[1]) if match else 0
+        match = re.search(r'File to edit: \S*?(\d\d[a-z]?)_\w*\.ipynb', self.source)
+        self.number = match[1] if match else ''
 
 def modules():
     "Every module but the generated index, by its dotted name, with its imports."
@@ -145,7 +145,7 @@ def direction(package):
             if floor(other) is None: continue
             if floor(other) > floor(name) or (top, other.split('.')[0]) == ('family', 'lab'): yield f'{name} imports {other}, which is above it'
             elif top not in (*BASE, 'cli', 'all') and package[other].number >= module.number:
-                yield f'{name} ({module.number:02}) imports {other} ({package[other].number:02}): the notebook of a lower number comes first'
+                yield f'{name} ({module.number}) imports {other} ({package[other].number}): the notebook of a lower number comes first'
             elif top == 'cli' and other.startswith('cli.') and package[other].number >= module.number: yield f'{name} imports {other}, whose notebook comes later'
         for private in sorted(module.private): yield f'{name} uses the private name {private}'
 
@@ -217,7 +217,7 @@ def figures(places=False):
         if value > BARS[key]: yield f'{labels[key]}: {value}, at most {BARS[key]}'
     yield from ('circle of imports: ' + ', '.join(loop) for loop in sorted(loops))
     yield from direction(package)
-    numbers = Counter(name[:2] for name in pages if name[:2].isdigit())
+    numbers = Counter(name.split('_')[0] for name in pages if name[:2].isdigit()) # a page between two others has a letter: 54a_serving
     yield from (f'{count} notebooks have the number {number}' for number, count in numbers.items() if count > 1)
     for name, (_, _, long) in pages.items():
         if long: yield f'{name} exports {long} lines over 100 characters'
