@@ -50,7 +50,7 @@ check: .venv/installed-dev ## clean, export and check one page, on the package a
 	@test -n "$(NB)" || { echo "Name a page: make check NB=15_fast"; exit 1; }
 	$(BIN)/python .ci/page.py $(NB)
 
-test: .venv/installed-test ## every check and every notebook's tests
+test: .venv/installed-test ## every check and every notebook's tests; tables of hostile input: make abuse
 	$(BIN)/python .ci/check.py
 
 coverage: .venv/installed-test ## the notebooks' tests run on the package itself; the lines and branches they reach

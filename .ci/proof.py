@@ -174,6 +174,7 @@ def check_notebook(
     without:Iterable[str]=(), # Headings whose cells are skipped
     on_cell:Callable|None=None, # Called with each `Cell` before it runs
     slow:bool=False,         # Whether cells marked `#| slow` run as well
+    abuse:bool=True,         # Whether cells marked `#| abuse` run as well
     skip_absent:bool=False,  # Whether cells that need an absent package are skipped
 )->NotebookResult:
     """Run a notebook's tests against the package, in this process.
@@ -191,6 +192,7 @@ def check_notebook(
             for cell in cells:
                 if until is not None and cell.number > until: break
                 if cell.heading in without or not slow and cell.directive(SLOW): continue
+                if not abuse and cell.directive('abuse'): continue
                 if on_cell: on_cell(cell)
                 run_cell(cell, module, own if name else {}, absent)
     except (Exception, SystemExit) as e:
@@ -289,7 +291,7 @@ def check_in_processes(
     prepare:Callable=lambda: None, # Called in each process first
     limit:float=600,         # Time limit of each in seconds
     workers:int=1,           # Number of processes at a time
-    **options,               # `until`, `without`, `slow` and `skip_absent`, see `check_notebook`
+    **options,               # `until`, `without`, `slow`, `abuse` and `skip_absent`, see `check_notebook`
 )->Iterator[NotebookResult]: # In the order of completion
     "Check notebooks in processes of their own."
     for path in notebooks: read_notebook(path) # raise for unreadable files now
@@ -394,6 +396,7 @@ def main(argv=None):
     parser.add_argument('--package', default=PACKAGE)
     parser.add_argument('--limit', type=float, default=1800, help='time limit of a notebook in seconds')
     parser.add_argument('--slow', action='store_true', help='also cells marked slow')
+    parser.add_argument('--no-abuse', dest='abuse', action='store_false', help='leave out the tables of hostile input, which `make abuse` runs')
     parser.add_argument('--skip-absent', action='store_true', help='skip cells that need a package that is not installed')
     parser.add_argument('--workers', type=int, default=1, help='number of notebooks at a time')
     args = parser.parse_args(argv)
@@ -404,7 +407,7 @@ def main(argv=None):
     if len(paths) > 1: import_common()
     failed = 0
     try:
-        for result in check_in_processes(*paths, package=args.package, limit=args.limit, workers=args.workers, slow=args.slow, skip_absent=args.skip_absent):
+        for result in check_in_processes(*paths, package=args.package, limit=args.limit, workers=args.workers, slow=args.slow, abuse=args.abuse, skip_absent=args.skip_absent):
             failed += not result.passed
             print(f'{result}\n{result.trace}'.strip(), flush=True)
             if args.module and failed: break

@@ -146,6 +146,9 @@ def test_check_notebook():
     assert check(dataclass, "assert P(3).x == 3 and __name__ == '20_try'").passed
     test_eq(check('#| default_exp nowhere').error, "ModuleNotFoundError: No module named 'toy.nowhere'")
     test_eq(check('1 +').error[:12], 'SyntaxError:')
+    hostile = write_notebook('20_hostile.ipynb', MODULE, '#| abuse\n1 / 0')
+    assert check_notebook(hostile, 'toy', abuse=False).passed and not check_notebook(hostile, 'toy').passed
+    hostile.unlink()
 
 def test_namespace():
     "Why tests run in the module's own names: a patched copy of them patches nothing."
