@@ -94,7 +94,7 @@ from annotated_transformer.inference.metrics import (
 from .lab.architecture import Drawing, draw_model, size_by_part, trace_shapes
 from annotated_transformer.lab.attention_maps import (
     HeadMaps, attention_of, attn_map, get_decoder_self, get_decoder_src, get_encoder, mtx2df,
-    record_modules, translation_maps, visualize_layer,
+    record_attention, record_modules, translation_maps, visualize_layer,
 )
 from annotated_transformer.lab.one_token import (
     TokenTrace, stages_chart, trace_token,
