@@ -6,6 +6,7 @@
 __all__ = ['unfused', 'trace_shapes', 'Drawing', 'diagram', 'strip', 'draw_model', 'size_by_part']
 
 # %% ../../nbs/13_architecture.ipynb #8f07343b
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -188,9 +189,11 @@ def strip(
 _PAGE, _GREY = "01_transformer.ipynb#", "#888888"
 # Class -> section that explains it, and a color; other notebooks may add theirs
 _LESSONS = {name: (_PAGE + section, color) for section, color, *names in (
-    ("embeddings-and-output-projection", "#009E73", "Embeddings"),
-    ("positional-encoding", "#009E73", "PositionalEncoding", "LearnedPositions"),
-    ("multi-head-attention", "#0072B2", "MultiHeadedAttention"),
+    ("embeddings-and-output-projection", "#009E73", "Embeddings", "Embedding"),
+    ("positional-encoding", "#009E73", "PositionalEncoding", "LearnedPositions",
+     "MarianSinusoidalPositionalEmbedding"),
+    ("multi-head-attention", "#0072B2", "MultiHeadedAttention", "MultiheadAttention",
+     "MarianAttention"),
     ("feed-forward-network", "#D55E00", "PositionwiseFeedForward"),
     ("residual-connection-and-layer-normalization", _GREY, "LayerNorm", "SublayerConnection"),
     ("encoder-and-decoder", _GREY, "EncoderLayer", "DecoderLayer"),
@@ -200,6 +203,63 @@ def _lesson(module):
     "Return section and color of a module, by its class or the nearest base class."
     names = [kind.__name__ for kind in type(module).__mro__]
     return next((_LESSONS[name] for name in names if name in _LESSONS), ("", _GREY))
+
+# %% ../../nbs/13_architecture.ipynb #dm13a001
+#| code-fold: true
+class _Residual(nn.Module):
+    "Stands for a residual connection of PyTorch or Marian, which is no module there."
+    def __init__(self, name, p):
+        super().__init__()
+        self.name = name
+        self.dropout = nn.Dropout(p)
+
+_INSIDE = ("self_attn",), ("multihead_attn", "encoder_attn"), ("linear1", "fc1", "linear2", "fc2")
+
+def _layer_rows(name, layer):
+    "Return the rows of a layer of PyTorch or Marian."
+    modules, rows = dict(layer.named_children()), []
+    norms = [m for m in modules.values() if isinstance(m, nn.LayerNorm)] # in order of computation
+    groups = [[each for each in group if each in modules] for group in _INSIDE]
+    p = modules["dropout1"].p if "dropout1" in modules else vars(layer).get("dropout", 0.)
+    for group, norm in zip(filter(None, groups), norms):
+        path = _Residual(f"{name}.{group[0]}", p)
+        steps = [("block", modules[each]) for each in group]
+        rows.append(("fork", path))
+        if vars(layer).get("norm_first"): rows += [("block", norm), *steps, ("sum", path)]
+        else: rows += [*steps, ("sum", path), ("block", norm)]
+    return rows
+
+# %% ../../nbs/13_architecture.ipynb #dm13a002
+#| code-fold: true
+def _foreign_parts(model):
+    "Return stacks, embeddings and output layers of a program around PyTorch's or Marian's layers."
+    bodies = [m for m in model.modules() if isinstance(m, nn.Transformer)]
+    if type(model).__name__ == "MarianMTModel":
+        stacks = [model.model.encoder, model.model.decoder]
+        return stacks, [[s.embed_tokens, s.embed_positions] for s in stacks], [model.lm_head]
+    if len(bodies) != 1: return None
+    inside = {*bodies[0].modules()}
+    outside = [(name, m) for name, m in model.named_modules() if m not in inside]
+    tables = [(name, m) for name, m in outside if isinstance(m, nn.Embedding)]
+    tables.sort(key=lambda pair: bool(re.search("tgt|trg|target|dec", pair[0], re.I)))
+    embeds = [[m] for _, m in tables[:1]], [[m] for _, m in tables[-1:]]
+    heads = [m for _, m in outside if isinstance(m, nn.Linear)]
+    return [bodies[0].encoder, bodies[0].decoder], [sum(e, []) for e in embeds], heads
+
+def _foreign_columns(model):
+    "Return the columns of such a program; None: it is another model."
+    parts = _foreign_parts(model)
+    if parts is None: return None
+    names, columns = {module: name for name, module in model.named_modules()}, []
+    for side, stack, embed in zip(("src", "tgt"), *parts[:2]):
+        rows = [("block", module) for module in embed] + [("open", stack)]
+        for layer in stack.layers[:1]: rows += _layer_rows(names[layer], layer)
+        rows.append(("close", stack))
+        norm = dict(stack.named_children()).get("norm")
+        if norm is not None: rows.append(("block", norm))
+        if side == "tgt": rows += [("block", head) for head in parts[2]]
+        columns.append((side, rows))
+    return columns
 
 # %% ../../nbs/13_architecture.ipynb #7141ca9b
 #| code-fold: true
@@ -223,10 +283,13 @@ def _rows(embed, stack, heads):
 def _columns(model):
     "Return the columns of a model, each with the name of its embedding."
     children = dict(model.named_children()) if isinstance(model, nn.Module) else {}
+    foreign = _foreign_columns(model) if children else None
+    if foreign is not None: return foreign
     stacks = [module for module in children.values() if _is_stack(module)]
     embeds = {name: m for name, m in children.items() if isinstance(m, nn.Sequential)}
     if not stacks or len(stacks) != len(embeds):
-        raise TypeError(f"model is a {type(model).__name__}, not stacks with their embeddings")
+        raise TypeError(f"model is a {type(model).__name__}, not stacks with their embeddings: "
+                        "convert it, draw_model(read_other(model).model).")
     heads = [module for module in children.values() if module not in [*stacks, *embeds.values()]]
     columns = []
     for (name, embed), stack in zip(embeds.items(), stacks):
@@ -257,7 +320,8 @@ def _block(module, name, x, y):
 def _sum(path, name, mid, fork, y, rail):
     "Return a residual path as SVG: from the stream at `fork`, along `rail`, to the sum at y."
     side = 9 if rail > mid else -9
-    tip = f"{name}: {type(path).__name__}, dropout {path.dropout.p:g}, then the sum"
+    kind = type(path).__name__.strip("_")
+    tip = f"{name}: {kind}, dropout {path.dropout.p:g}, then the sum"
     return _arrow([(mid, fork), (rail, fork), (rail, y), (mid + side, y)]) + _linked(path, tip,
         f'<circle cx="{mid}" cy="{y}" r="9" class="paper" fill="#fff"/>'
         f'<path {_INK} d="M{mid - 9} {y}a9 9 0 1 1 18 0a9 9 0 1 1 -18 0h18m-9 -9v18"/>')
@@ -311,7 +375,8 @@ def _joins(at, names, tops):
     svg, places = [], list(at.values())
     for module, (x, y) in at.items():
         x0 = x - 320 # the column before
-        if names[module].endswith("src_attn") and x0 >= 0:
+        crosses = names[module].endswith(("src_attn", "multihead_attn", "encoder_attn"))
+        if crosses and x0 >= 0:
             end = tops[x0]
             way = [(x0 + 100, end), (x0 + 260, end), (x0 + 260, y + 18), (x, y + 18)]
             svg += [_arrow(way), f'<text x="{x0 + 108}" y="{end - 6}">memory</text>']
@@ -328,13 +393,14 @@ def _joins(at, names, tops):
 
 # %% ../../nbs/13_architecture.ipynb #fb95960f
 def draw_model(
-    model:nn.Module, # Model of `make_model`, or any model of such stacks and embeddings
+    model:nn.Module, # Of `make_model`, any of such stacks, around `nn.Transformer`, or Marian
 )->Drawing:          # Displays itself; `.svg` is the picture
     "Draw the module tree as in the paper's Figure 1; each block links to its section."
     columns = _columns(model)
     at, tops = {}, {}
     svg, words = [], []
     names = {module: name for name, module in model.named_modules()}
+    for _, rows in columns: names |= {m: m.name for _, m in rows if isinstance(m, _Residual)}
     for i, (feed, rows) in enumerate(columns):
         x = 50 + 320 * i
         column, places, tops[x] = _column(rows, names, x, x + (214 if i else -14))
