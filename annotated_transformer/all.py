@@ -104,6 +104,7 @@ from annotated_transformer.lab.interop import (
 )
 from .lab.doctor import compare, doctor, doctor_corpus, doctor_log
 from .lab.experiments import over_seeds, quality_grid
+from .cli.augment import diversify
 from .cli.experiments import ablate
 
 # %% ../nbs/99_all.ipynb #5708f055
