@@ -197,7 +197,8 @@ def _tokenizers_of(names):
     return [load_tokenizer(user_path("tokenizer", name.strip())) for name in names.split(",")]
 
 def convert(
-    source:Annotated[str, "Folder of Marian (OPUS-MT), or file of a checkpoint"]=None,
+    source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, or file of a "
+                          "checkpoint"]=None,
     out:Annotated[str, "Folder to write; a saved model in it is replaced"]=None,
     tokenizer:Annotated[str, "Folder of a saved translator, or tokenizer files, where the source "
                              "has none"]=None,
