@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+from ..checks import check_number
 from ..data.corpora import load_splits
 from ..data.normalize import clean_text, is_empty
 from ..data.pairs import check_pair_list, languages
@@ -61,7 +62,6 @@ def _model_of(name, pair, option, device, engine):
 def _write_parts(folder, parts, pair):
     "Write the parts of a corpus as JSON lines."
     codes = languages(pair)
-    with saving(folder): folder.mkdir(parents=True, exist_ok=True)
     for name, rows in parts.items():
         lines = [json.dumps(dict(zip(codes, row)), ensure_ascii=False) + "\n" for row in rows]
         write_text(folder/f"{name}.jsonl", "".join(lines))
@@ -80,6 +80,7 @@ def augment(
     engine:Annotated[str, "Implementation: fast or plain"]="fast",
 ):
     "Add translations of both sides to the training pairs of a corpus."
+    check_number("beam_size", beam_size, 1, whole=True)
     if forward is backward is None: raise ValueError("--forward or --backward is missing.")
     folder = Path(user_path("out", out))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -89,6 +90,7 @@ def augment(
               _model_of(backward, f"{tgt}-{src}", "backward", device, engine))
     parts = load_splits(user_path("data", data), pair, skip_bad=skip_bad, unescape=unescape)
     before = list(parts["train"])
+    with saving(folder): folder.mkdir(parents=True, exist_ok=True) # before the long part
     parts["train"] = diversify(before, *models, beam_size=beam_size)
     _write_parts(folder, parts, pair)
     print(f"{len(before):,} training pairs became {len(parts['train']):,}, saved in {folder}")
