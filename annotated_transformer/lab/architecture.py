@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 import torch
 from torch import Tensor, nn
@@ -43,10 +44,13 @@ def trace_shapes(
 @dataclass(eq=False, repr=False)
 class Drawing:
     "An SVG picture that displays itself; its `repr` describes it in words."
-    svg:str   # The picture
-    words:str # Plain-text description
+    svg:str       # The picture
+    words:str     # Plain-text description
+    narrow:str="" # The same for a narrow page, where it needs another arrangement
 
-    def _repr_mimebundle_(self, include=None, exclude=None): return {"image/svg+xml": self.svg}
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        narrow = {"application/x-narrow-svg": self.narrow} if self.narrow else {}
+        return {"image/svg+xml": self.svg} | narrow
     def __repr__(self): return self.words
 
 # %% ../../nbs/13_architecture.ipynb #ba4c4193
@@ -55,11 +59,11 @@ _STYLE = """<style>.model-drawing{max-width:100%;height:auto}
 .model-drawing text{fill:var(--figure-ink,#222)}
 .model-drawing .paper{fill:var(--figure-paper,#fff)}
 .model-drawing .ink{fill:none;stroke:var(--figure-ink,#222)}
-.model-drawing .small{font-size:10px}
+.model-drawing .small{font-size:12px}
 .model-drawing a:hover rect,.model-drawing a:focus rect{stroke-width:2.5}</style>"""
 _INK = 'class="ink" stroke="#222" fill="none"'
 
-def _picture(body, title, box, words):
+def _picture(body, title, box, words, narrow=""):
     "Return a Drawing of SVG elements inside the box (x, y, width, height)."
     x, y, width, height = box
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" class="model-drawing" role="group" '
@@ -67,7 +71,7 @@ def _picture(body, title, box, words):
             f'font-family="sans-serif" font-size="13">')
     paper = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" class="paper" fill="#fff"/>'
     parts = [head, f"<title>{escape(title)}</title>", _STYLE, paper, *body, "</svg>\n"]
-    return Drawing("\n".join(parts), words)
+    return Drawing("\n".join(parts), words, narrow)
 
 # %% ../../nbs/13_architecture.ipynb #861f07ed
 #| code-fold: true
@@ -111,48 +115,90 @@ _LEFT, _WIDE = 104, 50 # Width of the labels, width of a token
 _HIGH = dict(words=24, gloss=18, numbers=22, vectors=36, weights=46, lines=52) # Heights of rows
 
 def _middle(text, x, y, size=13, style=""):
-    "Return a text centered in the column that begins at x."
-    return (f'<text x="{x + _WIDE / 2:g}" y="{y:g}" font-size="{size}" text-anchor="middle"'
-            f"{style}>{escape(str(text))}</text>")
+    "Return a text with its middle at x."
+    return (f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="middle"{style}>'
+            f"{escape(str(text))}</text>")
 
-def _squares(vectors, y):
+def _squares(vectors, places):
     "Return up to eight numbers of each vector as squares: orange is positive, blue is negative."
     paths = defaultdict(str) # color and strength -> squares
-    for i, values in enumerate(vectors):
+    for values, (x, y) in zip(vectors, places):
         for j, value in enumerate(values or ()):
             color = "#D55E00" if value > 0 else "#0072B2"
-            place = f"M{_LEFT + _WIDE * i + 6 + 10 * (j % 4)} {y + 7 + 11 * (j // 4)}"
-            paths[color, round(8 * min(abs(value), 1)) / 8] += place + "h9v10h-9z"
+            corner = f"M{x - 19 + 10 * (j % 4):g} {y - 11 + 11 * (j // 4):g}"
+            paths[color, round(8 * min(abs(value), 1)) / 8] += corner + "h9v10h-9z"
     return "".join(f'<path d="{d}" fill="{color}" fill-opacity="{strength:g}" stroke="#888888" '
                    'stroke-width=".4"/>' for (color, strength), d in paths.items())
 
-def _weight(value, x, y):
+def _weight(value, x, y, narrow):
     "Return a weight from 0 to 1 as a bar with its percentage."
-    height = max(26 * value, .5)
-    bar = f'x="{x + 14}" y="{y + 30 - height:g}" width="22" height="{height:g}"'
-    return f'<rect {bar} fill="#0072B2"/>' + _middle(f"{value:.0%}", x, y + 42, 11)
+    size, text = max(26 * value, .5), f"{value:.0%}"
+    if narrow: return (f'<rect x="{x - 17:g}" y="{y + 5:g}" width="{1.3 * size:g}" height="6" '
+                       'fill="#0072B2"/>' + _middle(text, x, y, 12))
+    return (f'<rect x="{x - 11:g}" y="{y + 7 - size:g}" width="22" height="{size:g}" '
+            'fill="#0072B2"/>' + _middle(text, x, y + 19, 12))
 
 # %% ../../nbs/13_architecture.ipynb #strip002
-def _lines(weights, query, y):
-    "Return a curve from each key, at the top, to the query, as thick as its weight."
-    end, curves = _LEFT + _WIDE * query + _WIDE / 2, []
-    for i, weight in enumerate(weights):
-        x = _LEFT + _WIDE * i + _WIDE / 2
-        path = f"M{x:g} {y}C{x:g} {y + 26} {end:g} {y + 26} {end:g} {y + 52}"
+def _lines(weights, query, places, narrow):
+    "Return a curve from each key to the query, downwards or to the right, as thick as its weight."
+    (x1, y1), curves = places[query], []
+    for weight, (x, y) in zip(weights, places):
+        path = f"M{x:g} {y - 26:g}C{x:g} {y:g} {x1:g} {y:g} {x1:g} {y + 26:g}"
+        if narrow: path = f"M{x - 24:g} {y:g}C{x:g} {y:g} {x:g} {y1:g} {x + 24:g} {y1:g}"
         curves.append(f'<path d="{path}" fill="none" stroke="#0072B2" stroke-opacity=".75" '
                       f'stroke-width="{max(14 * weight, .4):.1f}"/>')
     return "".join(curves)
 
-def _strip_row(kind, values, y):
-    "Return one row of a strip as SVG; a value that is None leaves its place empty."
-    if kind == "lines": return _lines(*values, y)
-    if kind == "vectors": return _squares(values, y)
-    draw = dict(weights=_weight,
-                words=lambda text, x, y: _middle(text, x, y + 16),
-                gloss=lambda text, x, y: _middle(text, x, y + 11, 11, ' font-style="italic"'),
-                numbers=lambda value, x, y: _middle(f"{value:.1f}", x, y + 15, 12))[kind]
-    return "".join(draw(value, _LEFT + _WIDE * i, y)
-                   for i, value in enumerate(values) if value is not None)
+def _strip_row(kind, values, places, narrow=False):
+    "Return one row of a strip as SVG, around its places; a value that is None leaves its empty."
+    if kind == "lines": return _lines(*values, places, narrow)
+    if kind == "vectors": return _squares(values, places)
+    draw = dict(weights=lambda value, x, y: _weight(value, x, y, narrow),
+                words=lambda text, x, y: _middle(text, x, y + 4),
+                gloss=lambda text, x, y: _middle(text, x, y + 4, 12, ' font-style="italic"'),
+                numbers=lambda value, x, y: _middle(f"{value:.1f}", x, y + 4, 12))[kind]
+    return "".join(draw(v, *place) for v, place in zip(values, places) if v is not None)
+
+# %% ../../nbs/13_architecture.ipynb #strip005
+def _frame_of(x, y, w, h):
+    "Return the frame around the new row of a strip."
+    return (f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="5" fill="none" '
+            'stroke="#D55E00" stroke-width="2"/>')
+
+def _wide_strip(rows, new, count):
+    "Return a strip with one column per token as SVG, and the box around it."
+    body, y, width = [], 0, _LEFT + _WIDE * count
+    for label, kind, values in rows:
+        high = _HIGH[kind]
+        bold = ' font-weight="bold"' if label == new else ""
+        body.append(f'<text x="0" y="{y + high / 2 + 4:g}" font-size="12"{bold}>{label}</text>')
+        places = [(_LEFT + _WIDE * (i + .5), y + high / 2) for i in range(count)]
+        body.append(_strip_row(kind, values, places))
+        if label == new: body.append(_frame_of(_LEFT - 6, y, width - _LEFT + 12, high))
+        y += high + 4
+    return body, (-6, -4, width + 20, y + 4)
+
+# %% ../../nbs/13_architecture.ipynb #strip006
+def _column_width(label, kind, values):
+    "Return the width of a row of a strip that is drawn as a column."
+    texts = [str(v) for v in values if v is not None] if kind in ("words", "gloss") else []
+    room = max([6.2 * len(line) for line in wrap(label, 7, break_long_words=False)]
+               + [(6.8 if kind == "words" else 6.2) * len(text) for text in texts])
+    return max(room + 6, dict(vectors=46, lines=52).get(kind, 40))
+
+def _narrow_strip(rows, new, count):
+    "Return a strip with one row per token as SVG, and the box around it."
+    body, x = [], 0
+    for label, kind, values in rows:
+        width, lines = _column_width(label, kind, values), wrap(label, 7, break_long_words=False)
+        bold = ' font-weight="bold"' if label == new else ""
+        body += [_middle(line, x + width / 2, 14 * i - 14 * len(lines), 12, bold)
+                 for i, line in enumerate(lines, 1)]
+        places = [(x + width / 2, 30 * i + 21) for i in range(count)]
+        body.append(_strip_row(kind, values, places, narrow=True))
+        if label == new: body.append(_frame_of(x, 4, width, 30 * count + 2))
+        x += width
+    return body, (-2, -44, x + 4, 30 * count + 54)
 
 # %% ../../nbs/13_architecture.ipynb #strip003
 def _row_in_words(label, kind, values):
@@ -167,22 +213,11 @@ def strip(
     new:str="",       # Label of the row that gets a frame
     title:str="",     # Title, with which the description begins
 )->Drawing:           # Displays itself
-    "Draw a sentence with what a model computes for each token, one column per token."
-    body, words, y = [], [], 0
+    "Draw a sentence with what a model computes for each token: a column per token, or a row."
+    words = f"{title}: " + "; ".join(_row_in_words(*row) for row in rows)
     count = max(len(values) for _, kind, values in rows if kind != "lines")
-    width = _LEFT + _WIDE * count
-    for label, kind, values in rows:
-        high = _HIGH[kind]
-        bold = ' font-weight="bold"' if label == new else ""
-        body.append(f'<text x="0" y="{y + high / 2 + 4:g}" font-size="12"{bold}>{label}</text>')
-        body.append(_strip_row(kind, values, y))
-        if label == new:
-            body.append(f'<rect x="{_LEFT - 6}" y="{y}" width="{width - _LEFT + 12}" '
-                        f'height="{high}" rx="5" fill="none" stroke="#D55E00" stroke-width="2"/>')
-        words.append(_row_in_words(label, kind, values))
-        y += high + 4
-    box = -6, -4, width + 20, y + 4
-    return _picture(body, title, box, f"{title}: " + "; ".join(words))
+    (wide, box), (narrow, slim) = (draw(rows, new, count) for draw in (_wide_strip, _narrow_strip))
+    return _picture(wide, title, box, words, _picture(narrow, title, slim, words).svg)
 
 # %% ../../nbs/13_architecture.ipynb #b013d546
 #| code-fold: true
@@ -341,9 +376,9 @@ def _frame(stack, name, x, y, foot):
 #| code-fold: true
 _STEP = dict(block=50, fork=10, sum=32, open=16, close=36) # Height of each kind of element
 
-def _column(rows, names, x, rail):
-    "Return a column as SVG, the places of its blocks, and its end; it grows from y = 0 upwards."
-    y, mid = 0, x + 100
+def _column(rows, names, x, rail, base=0):
+    "Return a column as SVG, the places of its blocks, and its end; it grows upwards from `base`."
+    y, mid = base, x + 100
     behind, svg = [], []
     at = {}
     for kind, module in rows:
@@ -358,7 +393,7 @@ def _column(rows, names, x, rail):
         if kind in ("block", "sum"): # the stream enters from below
             low = y + (36 if kind == "block" else 18)
             svg.append(f'<path {_INK} d="M{mid - 4} {low + 6}l4 -6l4 6"/>')
-    stream = f'<path {_INK} d="M{mid} 10V{y - 20}"/>'
+    stream = f'<path {_INK} d="M{mid} {base + 10}V{y - 20}"/>'
     return "\n".join([*behind, stream, *svg]), at, y - 20
 
 # %% ../../nbs/13_architecture.ipynb #548509d0
@@ -370,54 +405,66 @@ def _ties(at):
         for p in module.parameters(): owners.setdefault(id(p), []).append(order.index(module))
     return sorted({pair for same in owners.values() for pair in zip(same, same[1:])})
 
-def _joins(at, names, tops):
+def _tie(x, y, x2, y2):
+    "Return the path between two blocks that share a matrix, and the place of its text."
+    if x < x2: return f"H{x2}", f'x="{(x + x2 + 200) / 2:g}" y="{y + 18:g}"'
+    turned = f'transform="translate({x + 254} {(y + y2) / 2 + 24:g}) rotate(90)"'
+    return f"H{x + 248}V{y2 + 24}H{x2 + 200}", turned
+
+def _joins(at, names, ends, narrow=False):
     "Return the memory's path and the ties as SVG."
     svg, places = [], list(at.values())
     for module, (x, y) in at.items():
-        x0 = x - 320 # the column before
         crosses = names[module].endswith(("src_attn", "multihead_attn", "encoder_attn"))
-        if crosses and x0 >= 0:
-            end = tops[x0]
-            way = [(x0 + 100, end), (x0 + 260, end), (x0 + 260, y + 18), (x, y + 18)]
-            svg += [_arrow(way), f'<text x="{x0 + 108}" y="{end - 6}">memory</text>']
+        if not crosses or len(ends) < 2: continue
+        (x0, end), side = ends[0], 236 if narrow else 260 # the memory leaves the first column
+        way = [(x0 + 100, end), (x0 + side, end), (x0 + side, y + 18), (x + 200 * narrow, y + 18)]
+        svg += [_arrow(way), f'<text x="{x0 + 108}" y="{end - 6}">memory</text>']
+    texts = {} # of a path that several ties share, only the last
     for a, b in _ties(at):
-        (x, y), (x2, y2) = places[a], places[b]
-        if x < x2:
-            way, spot = f"H{x2}", f'x="{(x + x2 + 200) / 2:g}" y="{y + 18}"'
-        else:
-            way = f"H{x + 246}V{y2 + 24}H{x2 + 200}"
-            spot = f'transform="translate({x + 252} {(y + y2) / 2 + 24:g}) rotate(90)"'
-        svg.append(f'<path {_INK} stroke-dasharray="2 4" d="M{x + 200} {y + 24}{way}"/>'
-                   f'<text {spot} class="small" text-anchor="middle">one matrix</text>')
-    return "\n".join(svg)
+        (x, y), to = places[a], places[b]
+        way, spot = _tie(x, y, *to)
+        svg.append(f'<path {_INK} stroke-dasharray="2 4" d="M{x + 200} {y + 24}{way}"/>')
+        texts[x, to[0]] = f'<text {spot} class="small" text-anchor="middle">one matrix</text>'
+    return "\n".join([*svg, *texts.values()])
+
+# %% ../../nbs/13_architecture.ipynb #tree0001
+#| code-fold: true
+def _tree(columns, names, narrow=False):
+    "Return columns side by side, or each below the one before, as SVG, and the box around them."
+    at, ends, svg, base = {}, [], [], 0
+    for i, (feed, rows) in enumerate(columns):
+        x, rail = (34, 20) if narrow else (50 + 320 * i, 50 + 320 * i + (214 if i else -14))
+        if narrow and i: base += 96 + sum(_STEP[kind] for kind, _ in rows)
+        column, places, end = _column(rows, names, x, rail, base)
+        at |= places
+        ends.append((x, end))
+        ids = f"{feed.removesuffix('_embed')} ids"
+        svg += [column, f'<text x="{x + 100}" y="{base + 26}" text-anchor="middle">'
+                f"{escape(ids)}</text>"]
+    svg += [_joins(at, names, ends, narrow),
+            f'<text x="{x + 108}" y="{end + 8}">log-probabilities</text>']
+    top = min(y for _, y in ends) - 24
+    return svg, (0, top, 306 if narrow else 320 * len(columns) + 20, base + 40 - top), at
 
 # %% ../../nbs/13_architecture.ipynb #fb95960f
 def draw_model(
     model:nn.Module, # Of `make_model`, any of such stacks, around `nn.Transformer`, or Marian
 )->Drawing:          # Displays itself; `.svg` is the picture
     "Draw the module tree as in the paper's Figure 1; each block links to its section."
-    columns = _columns(model)
-    at, tops = {}, {}
-    svg, words = [], []
+    columns, words = _columns(model), []
     names = {module: name for name, module in model.named_modules()}
     for _, rows in columns: names |= {m: m.name for _, m in rows if isinstance(m, _Residual)}
-    for i, (feed, rows) in enumerate(columns):
-        x = 50 + 320 * i
-        column, places, tops[x] = _column(rows, names, x, x + (214 if i else -14))
-        at |= places
-        ids = f"{feed.removesuffix('_embed')} ids"
-        svg += [column, f'<text x="{x + 100}" y="26" text-anchor="middle">{escape(ids)}</text>']
-        for kind, m in rows:
-            if kind == "close": words.append(f"{names[m]}: {len(m.layers)} layers")
-            if kind == "block": words.append(f"{names[m]}: {type(m).__name__}")
+    for kind, m in (row for _, rows in columns for row in rows):
+        if kind == "close": words.append(f"{names[m]}: {len(m.layers)} layers")
+        if kind == "block": words.append(f"{names[m]}: {type(m).__name__}")
+    wide, box, at = _tree(columns, names)
     order = list(at)
     words += [f"{names[order[a]]} = {names[order[b]]}: one matrix" for a, b in _ties(at)]
-    svg += [_joins(at, names, tops),
-            f'<text x="{x + 108}" y="{tops[x] + 8}">log-probabilities</text>']
-    top = min(tops.values()) - 24
-    box = 0, top, 320 * len(columns) + 20, 40 - top
-    title = f"The architecture of this {type(model).__name__}"
-    return _picture(svg, title, box, "\n".join(words))
+    title, words = f"The architecture of this {type(model).__name__}", "\n".join(words)
+    narrow, slim, _ = _tree(columns, names, narrow=True)
+    other = _picture(narrow, title, slim, words).svg if len(columns) > 1 else ""
+    return _picture(wide, title, box, words, other)
 
 # %% ../../nbs/13_architecture.ipynb #1d65c51e
 def size_by_part(
