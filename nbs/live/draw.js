@@ -41,6 +41,7 @@ const table = (titles, rows) => {
 };
 
 export const word = piece => piece.replace("▁", ""); // a piece without the mark of its space
+const ROW = globalThis.matchMedia?.("(max-width: 760px), (pointer: coarse)").matches ? 40 : 30;
 const percent = x => `${Math.round(100 * x)} %`;
 const number = x => (x === -Infinity ? "−∞" : x.toFixed(2).replace("-", "−"));
 
@@ -138,7 +139,7 @@ export function trial_view(rows, choose) { // translations without and with a ch
 
 export function lines_view(run, {module, head, at, gold}, pick) {
   const [keys, queries] = sides(run, module), weights = weights_of(run, module, head);
-  const H = 30, height = H * Math.max(keys.length, queries.length), y = i => H * i + H / 2;
+  const height = ROW * Math.max(keys.length, queries.length), y = i => ROW * i + ROW / 2;
   const line = (s, t, props) => svg("line", {x1: 0, y1: y(s), x2: 100, y2: y(t), ...props});
   const drawn = weights.flatMap((shares, t) => shares.map((w, s) => w >= 0.03 && line(s, t, {
     "stroke-width": 0.6 + 3.4 * w,
@@ -158,7 +159,7 @@ export function lines_view(run, {module, head, at, gold}, pick) {
     const props = {"aria-pressed": String(t === at), onmouseenter: choose, onfocus: choose};
     return el("li", {}, button(word(piece), `token ${t}`, () => pick(t), props));
   });
-  return scroll(el("div", {class: "lines"},
+  return scroll(el("div", {class: ROW > 30 ? "lines tall" : "lines"},
     el("ol", {"aria-label": "attended tokens"}, left),
     picture(100, height, {height}, drawn, links),
     el("ol", {"aria-label": is_cross(module) ? "generated tokens" : "attending tokens"}, right)));

@@ -12,6 +12,7 @@ import {TOUR} from "./tour.js";
 const {button, controls, el, word} = draw;
 const media = query => matchMedia(query).matches;
 const phone = media("(max-width: 760px), (pointer: coarse)") || navigator.connection?.saveData;
+const narrow = media("(max-width: 760px)");
 const calm = media("(prefers-reduced-motion: reduce)");
 const MOST = 60; // source tokens that the views show
 const LONGEST = 512, MAX_CHARS = 20_000; // source tokens and characters that are translated
@@ -262,11 +263,12 @@ async function files_of({items, files}) { // of a drop: those of the first folde
 }
 
 const TOP = `<form>
-    <input type="text" maxlength="1000" autocomplete="off" spellcheck="false">
+    <textarea rows="1" maxlength="1000" autocomplete="off" spellcheck="false"></textarea>
     <button class="go">Translate</button>
     <select class="menu" aria-label="Model"></select>
   </form>
-  <div class="chips" role="group" aria-label="Example sentences"></div>
+  <details class="examples"><summary>Example sentences</summary>
+    <div class="chips" role="group" aria-label="Example sentences"></div></details>
   <div class="source"></div>
   <div class="output"></div>
   <div class="target"></div>
@@ -302,7 +304,8 @@ class Page {
     const plain = this.stored.run && this.state.s === first && !differs(this.state, others);
     this.show(plain ? this.stored.run : null);
     if (!phone && !small) this.update(); // on a phone a tap loads the model
-    else if (!plain) this.say(`Press Translate to load the model (${this.size()}).`);
+    else if (!plain || (view && this.state.tab !== "attention")) // a stored run has only maps
+      this.say(`Press Translate to load the model (${this.size()}).`);
   }
   entry() { // of the list of models
     return this.models.find(({name}) => name === this.state.model) ?? this.models[0];
@@ -326,8 +329,15 @@ class Page {
     const find = selector => this.root.querySelector(selector);
     this.root.innerHTML = this.small ? SMALL : FULL;
     for (const name of ["source", "output", "target", "spoken", "guide", "panel", "status", "menu",
-      "chips", "words", "folder"]) this[name === "chips" ? "list" : name] = find(`.${name}`);
-    this.input = find("input[type=text]");
+      "chips", "words", "folder", "examples"])
+      this[name === "chips" ? "list" : name] = find(`.${name}`);
+    this.input = find("textarea");
+    this.input.addEventListener("keydown", event => { // a sentence has no lines
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    });
+    this.examples.open = !narrow; // on a phone the result comes first
     this.menu.addEventListener("change", () => this.choose(this.menu.value));
     find("form").addEventListener("submit", event => {
       event.preventDefault();
@@ -412,7 +422,8 @@ class Page {
     tab.click();
     tab.focus();
   }
-  submit(s = this.input.value.trim()) {
+  submit(s = this.input.value.replace(/\s*\n\s*/g, " ").trim()) {
+    if (narrow) this.examples.open = false;
     this.set({s, part: 0, begin: [], masked: [], at: 6}, true);
   }
   reset() {
@@ -645,6 +656,7 @@ class Page {
     if (!run || long) return long;
     if (!this.has_maps()) return el("p", {}, "All layers with attention are removed.");
     if (run.seen || ["attention", "maps"].includes(tab)) return this[tab]();
+    if (small) return null; // the button is Translate
     const title = `Load the model (${this.size()}) to see these numbers`; // a stored run has none
     return button(title, null, () => this.update(), {class: "go"});
   }
@@ -710,6 +722,7 @@ class Page {
     return [
       (!small || this.view_name) && controls(
         this.module_picker(), this.head_picker([-1, "mean of the heads"]), aligned && gold()),
+      el("p", {class: "hint"}, "Tap or point at a word on the right to see where it looks."),
       draw.lines_view(run, picked, at => this.set({at})),
     ];
   }
@@ -873,9 +886,11 @@ class Page {
   }
 }
 
-const roots = document.querySelectorAll("[data-live]"); // each keeps its stored picture until here
-if (roots.length) {
+const roots = () => [...document.querySelectorAll("[data-live]")].filter(root => !root.page);
+if (roots().length) { // each keeps its stored picture until here
   const [models, phrases] = await Promise.all([list_models(), read_json("phrases.json")]);
   const stored = models[0].example ? await read_stored(models[0]) : {};
-  for (const root of roots) root.page = new Page(root, {models, phrases, stored});
+  const begin = () => roots().map(root => (root.page = new Page(root, {models, phrases, stored})));
+  begin();
+  document.addEventListener("DOMContentLoaded", begin); // those that a long page had not yet
 }
