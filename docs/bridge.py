@@ -18,6 +18,8 @@ from describe import describe
 from menu import minutes, page, pages, parts, place
 
 CFG, VEGA, SVG, MD = get_config(cfg_name='settings.ini'), 'application/vnd.vegalite.v5+json', 'image/svg+xml', 'text/markdown'
+CAPTION = r'\*(Figure|Table) (\d+)\.\*'
+NARROW = 'application/x-narrow-svg' # the same drawing for a phone
 OURS = re.escape(CFG.doc_host + CFG.doc_baseurl) + '/'
 COLAB = f'https://colab.research.google.com/github/{CFG.user}/{CFG.repo}/blob/{CFG.branch}/nbs/'
 
@@ -67,8 +69,16 @@ def api(docs, known, text='', inner=()): # one heading above all objects of a ce
 
 def heights(spec): return [spec['height']] if isinstance(spec.get('height'), int) else [h for key in ('hconcat', 'vconcat', 'concat') for part in spec.get(key, []) for h in heights(part)]
 
+def drawing(svg, kind=''): # it may shrink as long as its smallest text has 11 pixels
+    svg = local(''.join(svg), 'html')
+    sizes = [float(size) for size in re.findall(r'font-size(?:="|: *)([\d.]+)', svg)]
+    width = re.search(r'<svg[^>]* width="([\d.]+)', svg)
+    least = f' style="--least: {float(width[1]) * min(1, 11 / min(sizes)):.0f}px"' if width and sizes else ''
+    return f'<div class="{" ".join(filter(None, ["drawing", kind]))}"{least}>{svg}</div>'
+
 def picture(data): # a drawing as it is; a chart as its data for charts.js, with room for it, and its stored picture where scripts are off
-    if SVG in data: return f'<div class="drawing">{local("".join(data[SVG]), "html")}</div>'
+    if NARROW in data: return drawing(data[SVG], 'on-wide') + drawing(data[NARROW], 'on-narrow')
+    if SVG in data: return drawing(data[SVG])
     words = escape(describe(data[VEGA]))
     stored = f'<img alt="{words}" src="data:image/png;base64,{data.get("image/png", "").strip()}">'
     room = max(heights(data[VEGA]), default=150) + 60
@@ -97,10 +107,36 @@ def merged(nb): # show_doc's cells stand before and after the source of their ob
             names = defined(plain(c.source)) if 'code-summary' in o else ()
             yield c, o, [docs[name] for name in names if name in docs]
 
+def caption(following): # what the text after a cell is about: figure 4
+    shown = (c for c, o, _ in following if c and c.cell_type != 'raw' and o.get('include') != 'false')
+    match = re.match(CAPTION, getattr(next(shown, None), 'source', ''))
+    return f'of-{match[1].lower()}-{match[2]}' if match else ''
+
+def short(outputs): # whether a phone may break lines: few of them, and no columns
+    texts = [''.join(out.get('text') or out.get('data', {}).get('text/plain', '')) for out in outputs if not {VEGA, SVG, 'text/html', MD} & set(out.get('data', {}))]
+    lines = ''.join(texts).strip().splitlines()
+    numbers = 'tensor(' in lines[0] or 'array(' in lines[0] if lines else False
+    return 0 < len(lines) <= (4 if numbers else 8) and sum(bool(re.search(r'\S {2,}\S', line)) for line in lines) < 2
+
+def is_form(out): return 'data-live=' in ''.join(out.get('data', {}).get('text/html', ''))
+
+def after_caption(parts): # a caption stands below its figure, above a form of the translator that follows in the same cell
+    form = None
+    for c in parts:
+        if c.cell_type == 'code' and len(c.outputs) > 1 and is_form(c.outputs[-1]) and any(tag.startswith('of-') for tag in c.metadata['tags']):
+            *c.outputs, out = c.outputs
+            form = nbformat.v4.new_code_cell('form', metadata={'tags': ['remove-input']}, outputs=[out]) # not shown; a cell without source would be left out
+            yield c
+        elif form:
+            text, _, c.source = c.source.partition('\n\n')
+            yield from (nbformat.v4.new_markdown_cell(text), form, c)
+            form = None
+        else: yield c
+
 def cells(nb): # each cell as Sphinx is to see it
     in_tests, headings, all_cells = False, set(), list(merged(nb))
     names = {d.name for _, _, docs in all_cells for d in docs}
-    for c, o, docs in all_cells:
+    for i, (c, o, docs) in enumerate(all_cells):
         if docs: yield api(docs, headings, '' if c else local(docs[0].body), members(plain(c.source)) if c else ())
         if not c or c.cell_type == 'raw' or o.get('include') == 'false': continue
         c.source = callouts(local(methods(c.source, names))) if c.cell_type == 'markdown' else plain(c.source)
@@ -110,7 +146,9 @@ def cells(nb): # each cell as Sphinx is to see it
             if {VEGA, SVG} & set(out.get('data', {})): out.data = {'text/html': picture(out.data)}
             elif 'text/html' in out.get('data', {}): out.data['text/html'] = table(''.join(out.data['text/html']))
             if MD in out.get('data', {}): out.data = {MD: local(''.join(out.data[MD]))}
-        c.metadata = {'tags': ['remove-input'] * (o.get('echo') == 'false') + ['fold-input'] * (o.get('code-fold') == 'true' and not in_tests)}
+        tags = {'remove-input': o.get('echo') == 'false', 'fold-input': o.get('code-fold') == 'true' and not in_tests,
+                'wrap-output': short(c.get('outputs', [])), caption(all_cells[i + 1:]): True}
+        c.metadata = {'tags': [tag for tag, holds in tags.items() if tag and holds and c.cell_type == 'code']}
         yield c
 
 def reading_time(shown): # minutes for what is open on the page: folded code, answers and tests are not
@@ -144,7 +182,7 @@ def main(source, target):
         nb = nbformat.read(path, 4)
         front = yaml.safe_load(nb.cells[0].source.strip().strip('-'))
         head = f'# {front["title"]}\n\n*{front["description"]}* [Run on Colab]({COLAB}{path.name})'
-        shown = list(cells(nb))
+        shown = list(after_caption(cells(nb)))
         top = [head, place(menu, page(path), reading_time(shown))] + trees * (page(path) == 'index')
         nb.cells = [nbformat.v4.new_markdown_cell(text) for text in top if text] + shown
         for data in (out.data for c in nb.cells for out in c.get('outputs', []) if 'text/html' in out.get('data', {})):

@@ -34,7 +34,7 @@ def plain_markdown(text): # without the marks that are for Sphinx, links to twin
 def described(data): # an output in words: a table or text as it is, a figure by what it shows
     if MD in data: return plain_markdown(''.join(data[MD]))
     html = ''.join(data.get('text/html', ''))
-    if 'class="chart"' in html or 'class="drawing"' in html:
+    if 'class="chart"' in html or 'class="drawing' in html:
         label = re.search(r'aria-label="([^"]+)"|<title>([^<]+)</title>', html)
         return f'[Figure: {unescape(next(filter(None, label.groups())))}]' if label else '[Figure]'
     text = ''.join(data.get('text/plain', ''))

@@ -6,7 +6,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 import bridge
-from bridge import CFG, SVG, VEGA
+from bridge import CFG, NARROW, SVG, VEGA
 
 SITE = CFG.doc_host + CFG.doc_baseurl
 DOC = ('---\n\n[source](https://there/x.py#L1){{target="_blank" style="float:right"}}\n\n### {0}\n\n```python\ndef {0}(\n'
@@ -27,7 +27,12 @@ def staged(folder):
         short_repr('C.m'), new_code_cell('#| code-fold: show\n#| code-summary: "Exported source"\ndef f(x): ...\n\n@patch\ndef m(self:C, x): ...'), short_repr('f'),
         new_code_cell('#| include: false\nhidden'),
         new_code_cell('#| echo: false\nchart', outputs=[new_output('execute_result', chart)]),
-        new_code_cell('drawing', outputs=[new_output('execute_result', {SVG: '<svg><a href="11_other.ipynb#part"/></svg>'})])]
+        new_code_cell('drawing', outputs=[new_output('execute_result', {SVG: '<svg><a href="11_other.ipynb#part"/></svg>'})]),
+        new_code_cell('#| code-fold: true\ntwo', outputs=[
+            new_output('display_data', {SVG: '<svg width="400" font-size="13"><text font-size="12"/></svg>', NARROW: '<svg width="200"/>'}),
+            new_output('execute_result', {'text/html': '<div data-live="small"></div>', 'text/plain': 'HTML'})]),
+        new_code_cell('#| include: false\nhidden'), new_markdown_cell('*Figure 4.* What it shows.\n\nAnd so on.'),
+        new_code_cell('print(1)', outputs=[new_output('stream', name='stdout', text='a long line\n'), new_output('stream', name='stdout', text='b\n')])]
     nbformat.write(new_notebook(cells=cells), folder/'10_first.ipynb')
     nbformat.write(new_notebook(cells=cells[:1]), folder/'index.ipynb')
 
@@ -41,7 +46,7 @@ with tempfile.TemporaryDirectory() as tmp:
     assert (target/'images'/'a.svg').exists() and not (target/'_quarto.yml').exists()
     stored = {f'pictures/{file.name}': file.read_bytes() for file in (target/'pictures').iterdir()}
 
-head, where, text, known, source, unknown, both, two, chart, drawing = cells
+head, where, text, known, source, unknown, both, two, chart, drawing, figure, caption, form, rest, printed = cells
 assert head.source == f'# First\n\n*What it is.* [Run on Colab]({bridge.COLAB}10_first.ipynb)'
 assert where.source == '{.place}\nPart: 1 of 1 · 1 minute'
 assert text.source == '### known\n\n[11_other](other.ipynb#part), <a href="other.html#api-g"><code>g</code></a>, `_p`, `C._p`, [`g`](other.ipynb)<details open>\n\n## `C`\n\n<a href="other.html#api-C"><code>C</code></a>', 'headings are no links'
@@ -56,6 +61,16 @@ assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outp
 assert f'src="{picture}"' in chart.outputs[0].data['text/html'] and data == b'ABC', 'its picture is a file'
 assert 'aria-label="Chart"' in chart.outputs[0].data['text/html'], 'a chart is described in words'
 assert list(drawing.outputs[0].data) == ['text/html'] and 'href="other.html#part"' in drawing.outputs[0].data['text/html']
+assert figure.metadata.tags == ['fold-input', 'of-figure-4'], 'its fold is named after the figure'
+wide, narrow = figure.outputs[0].data['text/html'].split('</div>')[:2]
+assert wide.startswith('<div class="drawing on-wide" style="--least: 367px">') and narrow == '<div class="drawing on-narrow"><svg width="200"/>'
+assert (caption.source, rest.source) == ('*Figure 4.* What it shows.', 'And so on.')
+assert form.metadata.tags == ['remove-input'] and 'data-live' in form.outputs[0].data['text/html'] and form.source, 'the form stands below the caption'
+assert printed.metadata.tags == ['wrap-output'] and not two.metadata.tags
+def text_of(text): return [new_output('execute_result', {'text/plain': text})]
+for text, breaks in {'one line': True, '': False, 'a\n' * 9: False, 'tensor([1,\n2,\n3,\n4,\n5])': False, 'tensor([1,\n2])': True, 'a   1\nb   2': False}.items():
+    assert bridge.short(text_of(text)) == breaks, text
+assert not bridge.short([new_output('display_data', {'text/plain': 'a', SVG: '<svg/>'})]), 'a picture is not text'
 assert [c.source for c in index[1:]] == ['```{toctree}\n:hidden:\n:caption: Part\n\nfirst\n```', '```{toctree}\n:hidden:\n:caption: Last\n\nlast\n```']
 named = '<thead>\n<tr style="text-align: right;">\n<th></th>\n<th>a</th>\n</tr>\n<tr>\n<th>n</th>\n<th></th>\n</tr>\n</thead>'
 assert bridge.table(named) == '<thead>\n<tr style="text-align: right;">\n<th>n</th>\n<th>a</th>\n</tr>\n</thead>', 'one row of heads'

@@ -2,7 +2,7 @@
 const script = document.currentScript.src, figures = [...document.querySelectorAll("figure.chart")];
 const dark = () => document.documentElement.dataset.theme === "dark";
 const phone = matchMedia("(max-width: 700px)");
-const text = {labelFontSize: 11, titleFontSize: 12};
+const text = () => (phone.matches ? {labelFontSize: 13, titleFontSize: 13} : {labelFontSize: 12, titleFontSize: 12});
 const night = {
   background: "transparent", axis: {labelColor: "#ccc", titleColor: "#ccc", gridColor: "#333", domainColor: "#777", tickColor: "#777"},
   legend: {labelColor: "#ccc", titleColor: "#ccc"}, title: {color: "#ddd"}, header: {labelColor: "#ccc", titleColor: "#ccc"}, text: {color: "#ccc"},
@@ -21,21 +21,32 @@ function each(node, change) { // every object inside a specification, data apart
 
 const wrapped = (title, width) => title.match(new RegExp(`.{1,${Math.max(12, Math.floor(width / 7))}}(?=\\s|$)\\S*`, "g")).map(line => line.trim());
 
-function legendsBelow(spec, room) {
-  merge(spec.config, {legend: {orient: "bottom", columns: 2, titleLimit: room, labelLimit: room / 2, gradientLength: 120, direction: "horizontal"}});
+function legendsBelow(spec, room, columns = 2) {
+  merge(spec.config, {legend: {orient: "bottom", columns, titleLimit: room, labelLimit: room / columns, gradientLength: 120, direction: "horizontal"}});
   each(spec, part => { if (part.legend?.orient && !["none", "bottom"].includes(part.legend.orient)) part.legend.orient = "bottom"; });
 }
 
-function narrow(spec, room) { // panels below each other, titles in lines, curves as wide as the screen
-  legendsBelow(spec, room);
+function narrow(spec, room, columns) { // panels below each other, titles in lines, curves as wide as the screen
+  legendsBelow(spec, room, columns);
   each(spec, part => {
     if (part.hconcat) { part.vconcat = part.hconcat; delete part.hconcat; }
     if (part.concat) part.columns = Math.max(1, Math.floor(room / ((part.concat[0].width ?? 150) + 90)));
     if (part.facet && part.columns) part.columns = Math.max(1, Math.floor((room - 30) / ((part.spec.width ?? 150) + 20))); // one y axis for all
     if (typeof part.title === "string" && (part.mark || part.layer || part.concat || part.vconcat)) part.title = wrapped(part.title, room);
     const first = part.layer?.[0] ?? part, x = part.encoding?.x ?? first.encoding?.x;
+    const bars = (first.mark?.type ?? first.mark) === "bar" && x?.type === "nominal";
+    if (bars && part.width < room / 2) part.width = Math.round(Math.min(room - 90, 2 * part.width)); // room for the names
     const curve = ["line", "point", "area", "circle"].includes(first.mark?.type ?? first.mark);
     if (curve && part.width > room - 90 && x?.type === "quantitative") part.width = Math.max(180, room - 90);
+  });
+}
+
+function shrink(spec, pixels) { // what is a little too wide; cells of heat maps stay square
+  each(spec, part => {
+    if (!(part.width > 150) || part.width - pixels < 120) return;
+    const map = (part.mark?.type ?? part.mark) === "rect", ratio = (part.width - pixels) / part.width;
+    if (map && part.height > 0) part.height = Math.round(part.height * ratio);
+    part.width = Math.floor(part.width - pixels);
   });
 }
 
@@ -44,14 +55,17 @@ const vega = () => library ??= new Promise((done, fail) => {
   document.head.append(Object.assign(document.createElement("script"), {src: new URL("vega.js", script), onload: done, onerror: fail}));
 });
 
-async function draw(figure, below = false) {
+async function draw(figure, below = false, tries = 0, less = 0) {
   await vega();
-  const spec = JSON.parse(figure.querySelector("script").textContent), room = document.querySelector(".bd-article").clientWidth - 20;
+  const spec = JSON.parse(figure.querySelector("script").textContent), article = document.querySelector(".bd-article").clientWidth - 20;
+  const room = phone.matches ? figure.clientWidth ? Math.min(article, figure.clientWidth - 16) : article : article;
   spec.description = figure.getAttribute("aria-label"); // what a screen reader says
   spec.$schema = "https://vega.github.io/schema/vega-lite/v6.json";
-  merge(spec.config, {axis: {...text, labelSeparation: 6}, legend: text, header: text}); // labels closer than this are left out
-  each(spec, part => { for (const key of ["fontSize", "labelFontSize", "titleFontSize"]) if (part[key] < 11) part[key] = 11; });
-  if (phone.matches) narrow(spec, room);
+  const size = text(), least_size = size.labelFontSize;
+  merge(spec.config, {axis: {...size, labelSeparation: 6}, legend: size, header: size}); // labels closer than this are left out
+  each(spec, part => { for (const key of ["fontSize", "labelFontSize", "titleFontSize"]) if (part[key] < least_size) part[key] = least_size; });
+  if (phone.matches) narrow(spec, room, tries ? 1 : 2);
+  if (less) shrink(spec, less);
   else if (below) legendsBelow(spec, room);
   if (dark()) {
     merge(spec.config, night);
@@ -60,8 +74,10 @@ async function draw(figure, below = false) {
   }
   const plot = figure.querySelector(".plot") ?? figure.appendChild(Object.assign(document.createElement("div"), {className: "plot"}));
   await vegaEmbed(plot, spec, {actions: false, renderer: "svg"});
-  const svg = plot.querySelector("svg"), least = 0.91 * svg.getAttribute("width"); // labels of 11 px stay at 10 or more
+  const svg = plot.querySelector("svg"), least = 0.92 * svg.getAttribute("width"); // labels of 13 px stay at 12, those of 12 at 11
   if (least > room && !below && !phone.matches) return draw(figure, true);
+  const over = least - room;
+  if (over > 0 && over < 80 && phone.matches && tries < 2) return draw(figure, below, tries + 1, tries && over / 0.92 + 1); // first the legend in one column
   svg.style.minWidth = `${least}px`; // what is wider scrolls
   figure.style.minHeight = "";
   dispatchEvent(new Event("resize")); // for scroll.js

@@ -13,9 +13,14 @@ function folded(label, kind, nodes) {
   return details;
 }
 
-const folds = [...document.querySelectorAll(".bd-article details")]; // answers
+function code_of(cell) { // named after its figure, see bridge.py
+  const [, kind, number] = cell.className.match(/tag_of-(figure|table)-(\d+)/) ?? [];
+  return kind ? `Code of ${kind[0].toUpperCase()}${kind.slice(1)} ${number}` : "Code";
+}
+
+const folds = [...document.querySelectorAll(".bd-article details:not(.live *)")]; // answers
 for (const input of document.querySelectorAll("div.cell.tag_fold-input > .cell_input"))
-  folds.push(folded("Code", "fold-code", [input]));
+  folds.push(folded(code_of(input.parentElement), "fold-code", [input]));
 
 const tests = document.querySelector("section#tests");
 if (tests) {
@@ -33,13 +38,15 @@ function target() {
 function reveal() { for (let at = target(); at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true; }
 
 if (folds.length) {
-  const places = [".article-header-buttons", ".bd-article"].map(place => document.querySelector(place)); // wide, phone
-  const buttons = places.filter(Boolean).map(place => {
+  const make = () => {
     const button = Object.assign(document.createElement("button"), {type: "button", className: "btn btn-sm fold-switch"});
     button.addEventListener("click", () => { stored.set(!stored.get()); show(stored.get()); label(); });
-    place.prepend(button);
     return button;
-  });
+  };
+  const buttons = [make(), make()];
+  document.querySelector(".article-header-buttons")?.prepend(buttons[0]); // wide
+  const first = document.querySelector(".bd-article section > section") ?? document.querySelector(".bd-article p ~ *"); // phone: after the introduction
+  if (first) first.before(buttons[1]);
   const label = () => {
     for (const button of buttons) {
       button.textContent = stored.get() ? "Fold all" : "Unfold all";

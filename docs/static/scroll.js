@@ -8,7 +8,42 @@ function mark(box) {
   box.toggleAttribute("data-more", hidden - box.scrollLeft > 4);
 }
 
-function look() { for (const box of document.querySelectorAll(wide)) mark(box); }
+// On a phone, lines of code that are too long can be wrapped, on every page until they are not.
+const phone_wide = matchMedia("(max-width: 760px)");
+const wraps = {
+  get: () => { try { return localStorage.getItem("wrap") === "yes"; } catch { return false; } },
+  set: on => { try { localStorage.setItem("wrap", on ? "yes" : "no"); } catch { /* private window */ } },
+};
+
+function wrap(on) {
+  document.documentElement.toggleAttribute("data-wrap", on && phone_wide.matches);
+  for (const button of document.querySelectorAll("button.wrap")) button.textContent = on ? "Do not wrap" : "Wrap lines";
+}
+
+function offer(box) { // a hint and a button above code that goes on to the right
+  const input = box.closest(".cell_input, .cell_output");
+  if (!phone_wide.matches || box.tagName !== "PRE" || !input || input.querySelector("button.wrap")) return;
+  if (input.matches(".tag_wrap-output > .cell_output")) return;
+  const button = Object.assign(document.createElement("button"), {type: "button", className: "wrap", textContent: "Wrap lines"});
+  button.addEventListener("click", () => {
+    const before = button.getBoundingClientRect().top;
+    wraps.set(!wraps.get());
+    wrap(wraps.get());
+    scrollBy(0, button.getBoundingClientRect().top - before); // the reader stays at this cell
+    soon();
+  });
+  const line = Object.assign(document.createElement("div"), {className: "swipe"});
+  line.append(Object.assign(document.createElement("span"), {textContent: "Swipe →"}), button);
+  input.prepend(line); // a cell whose lines fit after all has none
+}
+
+function look() {
+  const boxes = [...document.querySelectorAll(wide)];
+  for (const box of boxes) mark(box);
+  for (const box of boxes) if (box.hasAttribute("data-wide")) offer(box);
+  for (const line of document.querySelectorAll(".swipe")) line.hidden = !wraps.get() && !line.parentElement.querySelector("pre[data-wide]");
+  wrap(wraps.get());
+}
 
 let waiting;
 const soon = () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(look); };
