@@ -77,7 +77,7 @@ class RunOptions:
     best:bool = False            # The result is the best epoch, not a mean of checkpoints
     metric:str = "loss"          # By which an epoch is the best: "loss", "bleu" or "chrf"
     measure:Callable|None = None # Model -> its validation BLEU and chrF, after each epoch
-    check_mean:bool = False      # Use the last epoch where the mean has a worse validation loss
+    check_mean:bool = False      # Use the last epoch where the mean has a worse `metric`
     extend:bool = False          # More epochs than a cosine schedule began with: it begins anew
     prepare:Callable|None = None # Called with the folder before the first checkpoint is saved
     on_result:Callable|None = None # Called with a sentence about the weights of the result

@@ -42,6 +42,7 @@ from annotated_transformer.train.optimizers import (
     scheduler,
 )
 from annotated_transformer.train.run import (
+    METRICS,
     Run,
     RunOptions,
     copied_state,
@@ -242,22 +243,19 @@ def _make_updates(run, train, scheduler, bar, signals, current):
         bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
 
 # %% ../../nbs/39_training.ipynb #37a00004
-def _validate(run, valid):
-    "Return validation loss and perplexity of a run, of its moving average where it has one."
-    model = run.mean.module if run.mean else run.worker.model
+def _validate(run, model, valid):
+    "Return validation loss and perplexity of a model."
     batches = valid.epoch(0, 0, run.context.rank, run.context.size)
     worker = Worker(model, None, run.context, run.worker.device)
     loss = mean_loss(worker, batches, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
 
-def _measure(run):
-    "Return validation BLEU and chrF of a run, of its moving average where it has one."
-    if not run.options.measure: return {}
-    run.worker.gather()
+def _measure(run, model):
+    "Return validation BLEU and chrF of a model."
     bleu = chrf = 0.
     if run.context.first:
         with phase("translating the validation sentences", on=not run.options.progress):
-            bleu, chrf = run.options.measure(run.mean.module if run.mean else run.model)
+            bleu, chrf = run.options.measure(model)
     bleu, chrf = run.context.broadcast(bleu, chrf)
     return dict(valid_bleu=bleu, valid_chrf=chrf)
 
@@ -286,8 +284,10 @@ def _train_epoch(
     row = dict(epoch=epoch, step=run.state.step, lr=lr, train_loss=train_loss)
     if valid:
         with phase(f"validation after epoch {epoch}", on=not run.options.progress):
-            row |= _validate(run, valid)
-        row |= _measure(run)
+            row |= _validate(run, run.mean.module if run.mean else run.worker.model, valid)
+        if run.options.measure:
+            run.worker.gather()
+            row |= _measure(run, run.mean.module if run.mean else run.model)
     trained, spent = run.context.broadcast(trained, run.seconds + perf_counter() - began)
     row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     return row
@@ -389,12 +389,20 @@ def _make_epochs(run, train, valid, schedule):
     if signals: raise Stopped(signals, run.folder is not None) # received after the last update
 
 # %% ../../nbs/39_training.ipynb #7625b61c
+_LABELS = dict(loss="NLL", bleu="BLEU", chrf="chrF") # of the metrics of a run
+
+def _metric_of(run, model, valid):
+    "Value of the run's metric for a model."
+    measured = run.options.metric != "loss"
+    row = _measure(run, model) if measured else _validate(run, model, valid)
+    return row[METRICS[run.options.metric]]
+
 def _set_result(run, model, valid)->str: # A sentence about the weights
     "Give the model the weights of the result: best epoch, mean of checkpoints, or last epoch."
+    metric = run.options.metric
     if run.options.best and run.best is not None:
         average_states(model, [run.best])
-        metric = run.options.metric
-        by = "" if metric == "loss" else f" by validation {dict(bleu='BLEU', chrf='chrF')[metric]}"
+        by = "" if metric == "loss" else f" by validation {_LABELS[metric]}"
         return f"the weights of epoch {run.best_epoch}, the best{by}"
     if not run.recent: run.remember() # no update was due to be remembered
     states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
@@ -404,13 +412,10 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
     if len(states) == 1: return "the weights of the last epoch"
     text = f"the mean of the last {len(states)} checkpoints"
     if not run.options.check_mean or not valid: return text
-    batches = valid.epoch(0, 0, run.context.rank, run.context.size)
-    worker = Worker(model.eval(), None, run.context, run.worker.device)
-    mean = mean_loss(worker, batches, pad=valid.pad)
-    loss = run.history[-1]["valid_nll"]
-    if mean <= loss: return text
+    mean, own = _metric_of(run, model.eval(), valid), run.history[-1][METRICS[metric]]
+    if mean == own or (mean < own) == (metric == "loss"): return text
     average_states(model, [last])
-    return f"the weights of the last epoch (NLL {loss:.3f}, {text}: {mean:.3f})"
+    return f"the weights of the last epoch ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
 
 # %% ../../nbs/39_training.ipynb #37a00007
 def fit(
