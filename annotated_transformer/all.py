@@ -86,6 +86,7 @@ from annotated_transformer.inference.evaluation import (
 from .inference.model_folder import model_card
 from .inference.stream import Candidate
 from .inference.translator import Translator, check_outputs
+from .inference.serving import AsyncTranslator
 from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
 from .inference.out import export_marian, export_torch
 from annotated_transformer.inference.metrics import (
