@@ -7,7 +7,7 @@ import yaml
 
 WORDS, LINES = 150, 15 # read in a minute: words of text with formulas, lines of code
 
-def page(notebook): return re.sub(r'^\d+_', '', Path(notebook).stem) # the address that nbdev gives a notebook
+def page(notebook): return re.sub(r'^\d+[a-z]?_', '', Path(notebook).stem) # the address that nbdev gives a notebook: 54a_serving → serving
 
 def parts(quarto): # part → groups of pages; pages without a group come first, under an empty title
     side = yaml.safe_load(Path(quarto).read_text(encoding='utf-8'))['website']['sidebar']['contents']

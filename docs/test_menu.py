@@ -9,6 +9,7 @@ names = [name for part in menu for name in pages(part)]
 assert [part.title for part in menu] == ['Learn', 'Go further', 'Toolkit', 'Behind the scenes']
 assert len(names) == len(set(names)), 'a page has one place'
 notebooks = {page(path) for path in (ROOT/'nbs').glob('*.ipynb')} - {'index'}
+assert page('nbs/54a_serving.ipynb') == 'serving' and page('01_transformer.ipynb') == 'transformer' and page('index.ipynb') == 'index'
 assert set(names) == notebooks, f'not in the menu, or no notebook: {sorted(set(names) ^ notebooks)}'
 
 learn = pages(menu[0])
