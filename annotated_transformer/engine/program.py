@@ -281,7 +281,8 @@ class ProgramStep:
         self.layout = Layout(len(src), src.device)
         self.slots = Slots(self.program, self.layout)
         self.source = Source(self.program, model.src_embed[1], self.layout, src, mask)
-        self.layers = DecoderPass(self.program, self.layout, self.slots, self.source)
+        layers = getattr(self.program.linear, "decoder_pass", DecoderPass) # some factories have it
+        self.layers = layers(self.program, self.layout, self.slots, self.source)
         self.table = cache.PositionTable(model.tgt_embed[1], self.program.weights)
         self.output = None # the output layer, for the tokens of the first call
 
