@@ -59,7 +59,8 @@ def read_variables(
     variables = {}
     try:
         with open(path, "rb") as file:
-            reader = _Reader(file, path.stat().st_size)
+            size = path.stat().st_size
+            reader = _Reader(file, size)
             version = reader.number("I")
             if version != 6: raise ValueError(f"its version is {version}")
             name, _, count = reader.text(), reader.number("I"), reader.number("I")
@@ -68,6 +69,8 @@ def read_variables(
             for _ in range(reader.number("I")):
                 alias, name = reader.text(), reader.text()
                 variables[alias] = variables[name]
+            if sum(w.nbytes for w in variables.values()) > 16 * size:
+                raise ValueError("its aliases stand for more than 16 times its size")
     except (struct.error, LookupError, ValueError, RuntimeError) as e:
         raise ValueError(f"{path} is not a Transformer of CTranslate2, version 6 "
                          f"({short_text(e)}).") from None
@@ -103,8 +106,7 @@ def _renamed(variables):
     for name, w in variables.items():
         if not w.dim() or name.endswith("position_encodings/encodings"): continue
         names = _our_names(name)
-        if not names: raise ValueError(f"it holds {short_repr(name)}, which an EncoderDecoder has "
-                                       "not")
+        if not names: raise ValueError(f"an EncoderDecoder has no {short_repr(name)}")
         if not w.is_floating_point():
             raise ValueError(f"{name} is stored as {w.dtype}: export without quantization")
         weights |= zip(names, w.float().chunk(len(names)))
@@ -123,7 +125,8 @@ def _settings(variables):
         side, _, setting = name.partition("/")
         if setting in _READ: values[side][setting] = value.item()
         elif value.item() != _USUAL.get(setting, 0):
-            raise ValueError(f"{name} is {value.item()}, which an EncoderDecoder has not")
+            raise ValueError(f"{name} is {value.item()}, an EncoderDecoder has "
+                             f"{_USUAL.get(setting, 0)}")
     if values["encoder"] != values["decoder"]:
         raise ValueError(f"the stacks differ: {short_repr(values)}")
     missing = [name for name in _READ if name not in values["encoder"]]
@@ -166,6 +169,7 @@ def _tokenizers(folder):
 
 def read_ctranslate2(
     folder,                       # Folder with `model.bin` and `config.json`, not quantized
+    tokenizers:bool=True,         # Whether to read the folder's tokenizers
 )->tuple[dict[str, Tensor], dict, tuple]: # Weights, fields of `TransformerConfig`, tokenizers
     "Read a folder of CTranslate2; the tokenizers are those of an export of this project, or ()."
     folder = Path(folder)
@@ -185,4 +189,4 @@ def read_ctranslate2(
     settings = dict(h=values["num_heads"], norm_first=bool(values["pre_norm"]),
                     positions=positions, norm_eps=1e-5 if eps is None else eps,
                     ffn=_ACTIVATIONS[values["activation"]])
-    return weights, settings, _tokenizers(folder)
+    return weights, settings, _tokenizers(folder) if tokenizers else ()

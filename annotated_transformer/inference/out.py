@@ -19,7 +19,7 @@ from torch import nn
 from ..checks import check_number, require
 from ..data.bpe import SubwordTokenizer
 from ..engine.fast import plain, shared_copy
-from ..files import atomic_folder
+from ..files import atomic_folder, contents
 from ..transformer import sinusoids
 from .export import hub_tokenizer
 from .foreign import our_names, permute_channels
@@ -69,15 +69,16 @@ class TorchSeq2Seq(nn.Module):
 def _accepted(config, name, **further):
     "Raise unless another project has all settings of a configuration."
     c = config
-    accepted = dict(norm=("layer",), qk_norm=(False,), kv_heads=(None, c.h), d_v=(None, c.d_k),
-                    d_k=(None, c.d_model // c.h), ffn=("relu", "gelu", "silu")) | further
+    if c.d_model % c.h:
+        raise ValueError(f"d_model={c.d_model}: {name} needs a multiple of h={c.h}.")
+    width = c.d_model // c.h
+    accepted = dict(norm=("layer",), qk_norm=(False,), kv_heads=(None, c.h), d_k=(None, width),
+                    d_v=(None, width), ffn=("relu", "gelu", "silu")) | further
     for field, values in accepted.items():
         value = vars(c)[field]
         if value in values: continue
         allowed = " or ".join(repr(v) for v in dict.fromkeys(values) if v is not None)
         raise ValueError(f"{field}={value!r}: {name} has {allowed}.")
-    if c.d_model % c.h:
-        raise ValueError(f"d_model={c.d_model}: {name} needs a multiple of h={c.h}.")
 
 def _state(translator):
     "Weights of a translator whose configuration describes its model."
@@ -143,6 +144,13 @@ def program_settings(
         activation=c.ffn, norm_first=c.norm_first, norm_eps=c.norm_eps, final_norm=final,
         dropout=c.dropout, pad=translator.special.pad, rows=rows)
 
+def _export_place(folder, mark):
+    "Raise unless a folder is free, or an earlier export, which has the file `mark`."
+    place = check_place(folder)
+    if place.is_dir() and contents(place) and not (place/mark).is_file():
+        raise FileExistsError(f"{place} holds no export of this kind: choose another folder.")
+    return place
+
 def _write_tokenizers(translator, folder):
     "Write our tokenizers; tokenizer.json is Hugging Face's where it can have the same ids."
     joint = translator.src_tokenizer
@@ -181,7 +189,7 @@ def export_torch(
 )->Path:        # The folder
     "Write model.py, config.json, weights.pt and the tokenizers; they need PyTorch alone."
     program = torch_program(translator)
-    with atomic_folder(check_place(folder)) as new:
+    with atomic_folder(_export_place(folder, "model.py")) as new:
         source = _HEAD + "\n" + _source() + "\n" + _TAIL
         (new/"model.py").write_text(source, encoding="utf-8")
         settings = program_settings(translator, len(program.src_positions))
@@ -230,7 +238,7 @@ def export_marian(
     weights = _filled(names, state, "marian")
     if bias is not None: weights["final_logits_bias"] = bias[None]
     theirs.load_state_dict(theirs.state_dict() | weights)
-    with atomic_folder(check_place(folder)) as new:
+    with atomic_folder(_export_place(folder, "generation_config.json")) as new:
         theirs.save_pretrained(new)
         _write_tokenizers(translator, new)
     return Path(folder)

@@ -495,7 +495,7 @@ def from_other(cls:Translator,
     form, own = None, None
     if isinstance(source, (str, os.PathLike)) and is_ctranslate2(source):
         form = "ctranslate2"
-        source, shown, own = read_ctranslate2(source)
+        source, shown, own = read_ctranslate2(source, tokenizers is None)
         settings = shown | settings
     converted = read_other(source, like, **settings)
     if tokenizers is None: tokenizers = own or converted.tokenizers

@@ -175,6 +175,8 @@ def pair_batches(
     rows:int=32,                      # Pairs of a batch
 )->Iterator[tuple[Tensor, Tensor]]:   # Source with `</s>`, target between `<s>` and `</s>`; no end
     "Draw batches of pairs of similar length."
+    if not pairs: raise ValueError("pairs is empty: give at least one pair.")
+    if rows < 1: raise ValueError(f"rows={rows}: give at least 1.")
     rng = random.Random(seed)
     while True:
         order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + 2 * rng.random())
