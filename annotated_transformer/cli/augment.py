@@ -15,7 +15,7 @@ from ..checks import check_number
 from ..data.corpora import load_splits
 from ..data.normalize import clean_text, is_empty
 from ..data.pairs import check_pair_list, languages
-from ..files import saving, write_text
+from ..files import atomic_folder, saving, write_text
 from ..inference.translator import Translator, language_pair
 from ..signals import counted
 from .base import load_models, run_command, user_path
@@ -41,6 +41,8 @@ def diversify(
     "Append translations of both sides to training pairs (Nguyen et al., 2019)."
     if forward is backward is None: raise ValueError("forward or backward is missing.")
     check_pair_list(pairs, "pairs")
+    if options.get("n_best") is not None:
+        raise ValueError(f"n_best={options['n_best']!r}: a new pair has one translation.")
     sources, targets = [list(side) for side in zip(*pairs)] or [[], []]
     new = []
     if forward is not None:
@@ -92,7 +94,8 @@ def augment(
     before = list(parts["train"])
     with saving(folder): folder.mkdir(parents=True, exist_ok=True) # before the long part
     parts["train"] = diversify(before, *models, beam_size=beam_size)
-    _write_parts(folder, parts, pair)
+    folder.rmdir() # it is empty, and is written as a whole
+    with atomic_folder(folder, manifest=0) as new: _write_parts(new, parts, pair)
     print(f"{len(before):,} training pairs became {len(parts['train']):,}, saved in {folder}")
 
 def at_augment(args=None):

@@ -411,8 +411,9 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
     if run.mean: return "the moving average of the weights"
     if len(states) == 1: return "the weights of the last epoch"
     text = f"the mean of the last {len(states)} checkpoints"
-    if not run.options.check_mean or not valid: return text
-    mean, own = _metric_of(run, model.eval(), valid), run.history[-1][METRICS[metric]]
+    column = METRICS[metric] # a finished run that is resumed with another metric lacks it
+    if not run.options.check_mean or not valid or column not in run.history[-1]: return text
+    mean, own = _metric_of(run, model.eval(), valid), run.history[-1][column]
     if mean == own or (mean < own) == (metric == "loss"): return text
     average_states(model, [last])
     return f"the weights of the last epoch ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
