@@ -148,7 +148,7 @@ def int8_product(x, q, steps, bias, relu=False):
     "The product of `Int8Product`."
     largest = x.abs().amax(1, keepdim=True)                             # (B, 1)
     rounded = (x * (127 / largest)).round().to(torch.int8)
-    x = torch._int_mm(rounded, q.t()).float() * steps * largest
+    x = torch.ops.aten._int_mm(rounded, q.t()).float() * steps * largest
     if bias is not None: x = x + bias
     return x.relu() if relu else x
 
