@@ -79,7 +79,8 @@ def augment(
     skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
     unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:Annotated[str, "Implementation: fast or plain"]="fast",
+    engine:Annotated[str, "Implementation: fast, plain, int8, int8-weights, compiled or "
+                          "compiled-int8"]="fast",
 ):
     "Add translations of both sides to the training pairs of a corpus."
     check_number("beam_size", beam_size, 1, whole=True)

@@ -37,6 +37,7 @@ from annotated_transformer.inference.serving import (
     ServiceClosed,
 )
 
+from ..data.normalize import clean_prefix
 from ..data.sentences import split_text
 from ..inference.translator import Translator
 from ..signals import STOP_SIGNALS
@@ -50,12 +51,13 @@ class Limits:
     max_texts:int = 100      # Texts
     max_chars:int = 2000     # Characters of a text
     max_beam:int = 16        # Beam size, and number of hypotheses
+    max_phrases:int = 200    # Phrases of constraints and glossary, alternatives included
     patience:float = 10.     # Seconds until the body must have arrived
     deadline:float = 30.     # Seconds until a translation must be ready
 
     def __post_init__(self):
         check_whole(max_body=self.max_body, max_texts=self.max_texts, max_chars=self.max_chars,
-                    max_beam=self.max_beam)
+                    max_beam=self.max_beam, max_phrases=self.max_phrases)
         check_number("patience", self.patience, .001, 3600)
         check_number("deadline", self.deadline, .001, 3600)
 
@@ -122,6 +124,20 @@ def _check_values(given, limits):
         if len(value) > limits.max_chars:
             raise Rejected(413, f"{name} has {len(value):,} entries or characters: "
                                 f"give {limits.max_chars:,} at most.")
+    _check_phrases(given, limits)
+
+def _check_phrases(given, limits):
+    "Raise if constraints and glossary have too many phrases or characters."
+    wishes = [*given.get("constraints", ()), *given.get("glossary", {}).values()]
+    rows = [wish if isinstance(wish, list) else [wish] for wish in wishes]
+    number = sum(max(len(row), 1) for row in rows)
+    if number > limits.max_phrases:
+        raise Rejected(413, f"constraints and glossary have {number:,} phrases: "
+                            f"give {limits.max_phrases:,} at most.")
+    size = sum(len(phrase) for row in rows for phrase in row if isinstance(phrase, str))
+    if size > limits.max_chars:
+        raise Rejected(413, f"constraints and glossary have {size:,} characters: "
+                            f"give {limits.max_chars:,} at most.")
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s0000a
 def check_lengths(
@@ -131,11 +147,15 @@ def check_lengths(
     "Raise if the translator would cut a text."
     limit = translator.max_source
     lang = translator.about.get("pair", "xx").split("-")[0]
-    whole = given.keys() & {"n_best", "prefix", "constraints"}
-    whole = whole or not given.get("split_sentences", True)
+    whole = given.get("n_best") is not None or not given.get("split_sentences", True)
+    whole = whole or bool(given.get("prefix", "").strip() or given.get("constraints"))
+    whole = whole or translator.about.get("training", {}).get("paragraphs", False)
     for n, text in enumerate(given["texts"]):
-        if len(text) <= limit // 4: continue # at most four bytes, so four tokens, a character
-        sentences = [text] if whole else split_text(text, lang)
+        if text.isascii() and len(text) < limit: continue # a character is one token at most
+        clean = clean_prefix(text, translator.max_chars + 1)
+        if len(clean) > translator.max_chars:
+            raise Rejected(422, f"texts[{n}] has more than {translator.max_chars:,} characters.")
+        sentences = [text] if whole else split_text(clean, lang)
         rows = translator.src_tokenizer.encode_batch(sentences, limit + 1)
         if max(map(len, rows), default=0) > limit:
             raise Rejected(422, f"texts[{n}] has a sentence of more than {limit} tokens.")
@@ -271,7 +291,7 @@ class TranslationApp:
         given = read_request(body, self.limits)
         name = given.pop("model", next(iter(self.translators)))
         check_choice("model", name, self.translators)
-        check_lengths(self.translators[name].translator, given)
+        await asyncio.to_thread(check_lengths, self.translators[name].translator, given)
         options = dict(deadline=self.limits.deadline) | given
         options.pop("unknown", None)
         outputs = await _until_left(request, self.translators[name].translate(**options))
@@ -313,7 +333,11 @@ class TranslationApp:
         "Answer what waits before the end."
         yield
         self.stopping = True
-        await asyncio.gather(*(shared.close() for shared in self.translators.values()))
+        seconds = self.limits.deadline
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(shared.close() for shared in self.translators.values()))
+        except TimeoutError: say(f"a batch was given up: it was not ready after {seconds:g} s.")
 
     def asgi(self)->Callable: # An application of Starlette
         "The application for a server."
@@ -373,6 +397,24 @@ def _bind(host, port):
         place = f"host={short_repr(host)}, port={port}"
         raise ValueError(f"{place} cannot be used: {short_text(e)}.") from None
 
+def _load(folder, device, engine):
+    "A translator that has translated before: no request waits for a compiler."
+    translator = Translator.from_pretrained(folder, device, engine)
+    for texts in (["1"], ["1", "2"]): list(translator.translate(texts))
+    return translator
+
+def _run(server, listening):
+    "Run a server until a signal; then the signals do what they did before."
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    try:
+        for number, handler in before.items():
+            if handler != signal.SIG_IGN: signal.signal(number, server.handle_exit)
+        server.run([listening])
+    finally:
+        for number, handler in before.items(): signal.signal(number, handler)
+
 def serve(
     models:Annotated[list[str], "Folders or names of models; requests that name none use the "
                                 "first (default: everyday)"]=None,
@@ -386,35 +428,33 @@ def serve(
     max_texts:Annotated[int, "Texts of a request"]=100,
     max_chars:Annotated[int, "Characters of a text"]=2000,
     max_beam:Annotated[int, "Beam size of a request"]=16,
+    max_phrases:Annotated[int, "Phrases of the constraints and the glossary of a request"]=200,
     max_connections:Annotated[int, "Open connections; with more, status 503"]=1000,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:Annotated[str, "Implementation: fast, plain, int8 or int8-weights"]="fast",
+    engine:Annotated[str, "Implementation: fast, plain, int8, int8-weights, compiled or "
+                          "compiled-int8"]="fast",
 ):
     "Answer requests for translations over HTTP until the process is stopped."
     uvicorn = require("uvicorn", ".[serve]")
     require("starlette", ".[serve]")
-    limits = Limits(max_body, max_texts, max_chars, max_beam, deadline=deadline)
+    limits = Limits(max_body, max_texts, max_chars, max_beam, max_phrases, deadline=deadline)
     check_whole(max_connections=max_connections)
     if max_texts > max_queue:
         raise ValueError(f"max_texts={max_texts} is more than max_queue={max_queue}.")
     folders = [user_path("models", folder) for folder in models or ["everyday"]]
     names = _names(folders)
-    loaded = [Translator.from_pretrained(folder, device, engine) for folder in folders]
+    loaded = [_load(folder, device, engine) for folder in folders]
     listening = _bind(host, port)
     shared = {name: AsyncTranslator(translator, max_batch, max_wait, max_queue)
               for name, translator in zip(names, loaded)}
     app = TranslationApp(shared, limits)
     config = uvicorn.Config(app.asgi(), log_level="warning", access_log=False, ws="none",
                             lifespan="on", server_header=False, timeout_keep_alive=30,
-                            limit_concurrency=max_connections,
-                            timeout_graceful_shutdown=int(deadline) + 5)
-    server = uvicorn.Server(config)
-    if threading.current_thread() is threading.main_thread():
-        for number in STOP_SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN: signal.signal(number, server.handle_exit)
+                            limit_concurrency=max_connections + 1, # with the one that asks
+                            timeout_graceful_shutdown=int(limits.patience + deadline) + 5)
     shown = f"[{host}]" if ":" in host else host
     print(f"{', '.join(names)}: http://{shown}:{listening.getsockname()[1]}", flush=True)
-    server.run([listening])
+    _run(uvicorn.Server(config), listening)
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s00012
 def at_serve(args=None):

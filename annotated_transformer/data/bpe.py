@@ -262,10 +262,11 @@ class CharacterMap:
 
     def pieces(self, word:str)->list[str]:
         "Return replacements and unchanged characters of a word, in order."
-        if word not in self.words:
-            if len(self.words) >= 2**14: self.words.clear()
-            self.words[word] = self._split(word)
-        return self.words[word]
+        pieces = self.words.get(word) # another thread may clear the words at any time
+        if pieces is not None: return pieces
+        if len(self.words) >= 2**14: self.words.clear()
+        pieces = self.words[word] = self._split(word)
+        return pieces
 
     def _split(self, word):
         "Replace the longest key, again and again."

@@ -208,7 +208,7 @@ class AsyncTranslator:
     )->None:
         "Take no more texts, and wait for the last batch."
         self.queue.close(drain)
-        await asyncio.to_thread(self.queue.thread.join)
+        while self.queue.thread.is_alive(): await asyncio.sleep(.01) # can be cancelled
 
     async def __aenter__(self): return self
 
