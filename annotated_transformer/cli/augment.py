@@ -15,7 +15,7 @@ from ..checks import check_number
 from ..data.corpora import load_splits
 from ..data.normalize import clean_text, is_empty
 from ..data.pairs import check_pair_list, languages
-from ..files import atomic_folder, saving, write_text
+from ..files import atomic_folder, write_text
 from ..inference.translator import Translator, language_pair
 from ..signals import counted
 from .base import load_models, run_command, user_path
@@ -93,10 +93,9 @@ def augment(
               _model_of(backward, f"{tgt}-{src}", "backward", device, engine))
     parts = load_splits(user_path("data", data), pair, skip_bad=skip_bad, unescape=unescape)
     before = list(parts["train"])
-    with saving(folder): folder.mkdir(parents=True, exist_ok=True) # before the long part
-    parts["train"] = diversify(before, *models, beam_size=beam_size)
-    folder.rmdir() # it is empty, and is written as a whole
-    with atomic_folder(folder, manifest=0) as new: _write_parts(new, parts, pair)
+    with atomic_folder(folder, manifest=0) as new: # the place is tried before the long part
+        parts["train"] = diversify(before, *models, beam_size=beam_size)
+        _write_parts(new, parts, pair)
     print(f"{len(before):,} training pairs became {len(parts['train']):,}, saved in {folder}")
 
 def at_augment(args=None):
