@@ -206,17 +206,17 @@ class Metrics:
         lines += [f'at_request_seconds_bucket{{le="{x:g}"}} {self.buckets[x]}' for x in _BUCKETS]
         lines.append(f'at_request_seconds_bucket{{le="+Inf"}} {total}')
         lines += [f"at_request_seconds_sum {self.seconds:.6f}", f"at_request_seconds_count {total}"]
+        labeled = [(f"model={json.dumps(name, ensure_ascii=False)}", shared)
+                   for name, shared in translators.items()]
         lines.append("# TYPE at_texts_total counter")
-        for name, shared in translators.items():
-            label = json.dumps(name, ensure_ascii=False)
-            lines += [f'at_texts_total{{model={label},result="{key}"}} {shared.counts[key]}'
-                      for key in ("answered", "failed", "left", "rejected")]
+        lines += [f'at_texts_total{{{label},result="{key}"}} {shared.counts[key]}'
+                  for label, shared in labeled
+                  for key in ("answered", "failed", "left", "rejected")]
         lines.append("# TYPE at_batches_total counter")
-        lines += [f"at_batches_total{{model={json.dumps(name, ensure_ascii=False)}}} "
-                  f"{shared.counts['batches']}" for name, shared in translators.items()]
+        lines += [f"at_batches_total{{{label}}} {shared.counts['batches']}"
+                  for label, shared in labeled]
         lines.append("# TYPE at_waiting_texts gauge")
-        lines += [f"at_waiting_texts{{model={json.dumps(name, ensure_ascii=False)}}} "
-                  f"{shared.waiting}" for name, shared in translators.items()]
+        lines += [f"at_waiting_texts{{{label}}} {shared.waiting}" for label, shared in labeled]
         return "\n".join(lines) + "\n"
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s0000d

@@ -179,10 +179,10 @@ def _wide_strip(rows, new, count):
     return body, (-6, -4, width + 20, y + 4)
 
 # %% ../../nbs/13_architecture.ipynb #strip006
-def _column_width(label, kind, values):
-    "Return the width of a row of a strip that is drawn as a column."
+def _column_width(lines, kind, values):
+    "Return the width of a row of a strip that is drawn as a column below the lines of its label."
     texts = [str(v) for v in values if v is not None] if kind in ("words", "gloss") else []
-    room = max([6.2 * len(line) for line in wrap(label, 7, break_long_words=False)]
+    room = max([6.2 * len(line) for line in lines]
                + [(6.8 if kind == "words" else 6.2) * len(text) for text in texts])
     return max(room + 6, dict(vectors=46, lines=52).get(kind, 40))
 
@@ -190,7 +190,8 @@ def _narrow_strip(rows, new, count):
     "Return a strip with one row per token as SVG, and the box around it."
     body, x = [], 0
     for label, kind, values in rows:
-        width, lines = _column_width(label, kind, values), wrap(label, 7, break_long_words=False)
+        lines = wrap(label, 7, break_long_words=False)
+        width = _column_width(lines, kind, values)
         bold = ' font-weight="bold"' if label == new else ""
         body += [_middle(line, x + width / 2, 14 * i - 14 * len(lines), 12, bold)
                  for i, line in enumerate(lines, 1)]
