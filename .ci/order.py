@@ -2,9 +2,10 @@
 the module from the start. What the functions that a cell calls need is left to `make nbdev-test`.
 Names that a table of hostile input neither imports nor defines: `make abuse` runs each such cell alone."""
 import ast
+import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
 from pathlib import Path
 
 from proof import SLOW, bound_names, read_notebook
@@ -34,19 +35,21 @@ def early_names(path):
         bound |= bound_names(cell.source)
         yield from ((cell.number, name) for name in sorted(loads(cell.source) & exported - bound))
 
-def undefined_names(source):
-    "What ruff says about names that `source` uses without an import or a definition."
-    command = [RUFF, 'check', '--isolated', '--select', 'F821', '--output-format', 'concise', '--quiet', '-']
-    return subprocess.run(command, input=source, text=True, capture_output=True).stdout.split('\n')[:-1]
+def undefined_names(sources):
+    "(number of the source, what ruff says) for each name that a source uses without an import or a definition."
+    with tempfile.TemporaryDirectory() as folder:
+        for n, source in enumerate(sources): (Path(folder)/f'{n}.py').write_text(source, encoding='utf-8')
+        command = [RUFF, 'check', '--isolated', '--no-cache', '--select', 'F821', '--output-format', 'concise', '--quiet', '.']
+        said = subprocess.run(command, cwd=folder, text=True, capture_output=True).stdout
+    return [(int(n), text) for n, text in re.findall(r'^(\d+)\.py:(.*)$', said, re.M)]
 
 def lonely_names(paths):
     "(page, cell, message) of each undefined name of a table of hostile input."
     cells = [(path.stem, cell) for path in paths for cell in read_notebook(path)[1] if cell.directive('abuse')]
-    with ThreadPoolExecutor(2) as pool: messages = pool.map(lambda place: undefined_names(place[1].source), cells)
-    return [(page, cell.number, line) for (page, cell), lines in zip(cells, messages) for line in lines if line]
+    return [(cells[n][0], cells[n][1].number, text) for n, text in undefined_names([cell.source for _, cell in cells])]
 
 def main():
-    assert undefined_names('a = b') and not undefined_names('a = 1'), 'ruff does not find an undefined name'
+    assert [n for n, _ in undefined_names(['a = 1', 'a = b'])] == [1], 'ruff does not find an undefined name'
     paths = sorted((ROOT/'nbs').glob('*.ipynb'))
     faults = [f'{path.stem}, cell {number}: {name} is exported by a later cell' for path in paths for number, name in early_names(path)]
     faults += [f'{page}, cell {number} runs alone in `make abuse`: {line}' for page, number, line in lonely_names(paths)]
