@@ -35,7 +35,9 @@ def quantize_rows(
 # %% ../../nbs/19_int8.ipynb #953c7218
 def int_mm(q, layout, scale):
     "Integer product, then the scales."
-    return torch.ops.aten._int_mm(q, layout).to(torch.float32).mul_(scale)
+    if q.size(1) == 1: sums = q.to(torch.int32) * layout # torch 2.13 leaves them unset with AVX512
+    else: sums = torch.ops.aten._int_mm(q, layout)
+    return sums.to(torch.float32).mul_(scale)
 
 def qlinear(q, layout, scale):
     "Integer product and scales in one pass of oneDNN; flipping the top bit adds 128."
