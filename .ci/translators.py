@@ -18,6 +18,7 @@ RESULTS = ROOT/'nbs/results/everyday_search.json'
 VARIANTS = { # Name -> settings of model and training, size of the vocabulary, share of typed copies and of the pairs, over the recipe `everyday`
     'first': dict(d_model=192, d_ff=768, dropout=.05, attention_dropout=0., activation_dropout=0., vocab=6000, typed=.3, share=.78,
                   epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # the model in the package: 82 minutes on one AVX2 core
+    'nine': dict(vocab=6000, typed=.3, epochs=9, max_tokens=3000, peak_lr=.0045, lr_factor=1., warmup_steps=600),
     'recipe': {},
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
