@@ -104,7 +104,9 @@ from annotated_transformer.lab.one_token import (
 from annotated_transformer.lab.interop import (
     config_of, from_harvard, from_marian, from_torch, to_marian, to_torch,
 )
-from .lab.doctor import compare, doctor, doctor_corpus, doctor_log
+from .lab.compare import compare
+from .lab.doctor import doctor
+from .lab.doctor_data import doctor_corpus, doctor_log
 from .lab.experiments import over_seeds, quality_grid
 from .cli.augment import diversify
 from .cli.experiments import ablate

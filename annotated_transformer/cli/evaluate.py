@@ -178,7 +178,8 @@ def examine(
     untrained:Annotated[bool, "The model has not been trained yet"]=False,
 ):
     "Examine a model, a corpus or a log for faults."
-    from annotated_transformer.lab.doctor import doctor, doctor_corpus, doctor_log
+    from annotated_transformer.lab.doctor import doctor
+    from annotated_transformer.lab.doctor_data import doctor_corpus, doctor_log
     if call is data is log is None: raise ValueError("--call, --data or --log is missing.")
     if call is not None: print(doctor(*_call(call), trained=not untrained))
     if data is not None:
