@@ -69,6 +69,7 @@ def build(folder):
     [wheel] = dist.glob('*.whl')
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {p.relative_to(sources).as_posix() for p in (sources/PACKAGE).rglob('*') if p.is_file() and '__pycache__' not in p.parts}
+    wanted |= {f'{PACKAGE}/live_page/{p.name}' for p in (sources/'nbs/live').iterdir() if p.is_file()} # a link
     if wanted - names: sys.exit(f'the wheel lacks {sorted(wanted - names)}')
     licenses = {Path(name).name for name in names if '.dist-info/licenses/' in name}
     if licenses != {'LICENSE', 'LICENSE-DATA'}: sys.exit(f'the wheel has the licenses {sorted(licenses)}')
