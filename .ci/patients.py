@@ -45,7 +45,7 @@ class Attend(nn.Module):
         if fault == "split": q, k, v = (z.view(B, self.h, -1, K) for z in (q, k, v))
         else: q, k, v = (z.view(B, -1, self.h, K).transpose(1, 2) for z in (q, k, v))
         scores = q @ k.transpose(-1, -2) / (1 if fault == "scale" else K ** .5)
-        scores = scores.masked_fill(~allowed, -1e9)
+        scores = scores.masked_fill(~allowed, -12. if fault == "soft mask" else -1e9)
         w = scores.softmax(-2 if fault == "axis" else -1)
         if fault == "dropout": w = F.dropout(w, .2)
         z = w @ v

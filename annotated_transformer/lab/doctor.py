@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from annotated_transformer.lab.any_model import (
     are_probabilities,
@@ -115,16 +116,59 @@ def _check_inputs(p):
                       "the ids were compared before and after a call")
 
 # %% ../../nbs/84_doctor.ipynb #doc00063
-def _check_future(p):
-    "Influence of later target tokens on earlier outputs."
+def _equal_ids(x, ids):
+    return isinstance(x, Tensor) and x.shape == ids.shape and bool((x == ids).all())
+
+def _embedded_target(p):
+    "Log-probabilities of the batch, and the embeddings of its target tokens, batch first."
+    leaves = []
+    def note(module, args, output):
+        if not isinstance(module, nn.Embedding) or not args: return None
+        if _equal_ids(args[0], p.tgt): turn = 0, 0
+        elif _equal_ids(args[0], p.tgt.mT): turn = 0, 1
+        else: return None
+        leaves.append(output.detach().transpose(*turn).requires_grad_())
+        return leaves[-1].transpose(*turn).clone() # a leaf may not be changed in place
+    with unfused(), register_module_forward_hook(note):
+        logp = p.call(p.src.clone(), p.tgt.clone()).float().log_softmax(-1)
+    return logp, leaves
+
+# %% ../../nbs/84_doctor.ipynb #doc00097
+@torch.enable_grad()
+def _leak_in_gradients(p):
+    "Last position whose embedding, or a later one, has a gradient from outputs before it."
+    if _equal_ids(p.src, p.tgt): return None # embeddings of the two sides look the same
+    try:
+        logp, leaves = _embedded_target(p)
+        if not leaves or not logp.requires_grad: return None
+        noise = torch.randn(logp.shape, generator=torch.Generator().manual_seed(0))
+        for cut in range(p.tgt.size(1) - 1, 0, -1):
+            earlier = (logp * noise)[:, :cut][p.real[:, :cut]].sum()
+            gradients = torch.autograd.grad(earlier, leaves, retain_graph=True, allow_unused=True)
+            sizes = [g.abs().sum(-1).nan_to_num() * p.real for g in gradients if g is not None]
+            if any(size[:, cut:].max() > 1e-6 * size.max() for size in sizes): return cut
+    except RuntimeError: # a function that permits no gradients
+        return None
+
+# %% ../../nbs/84_doctor.ipynb #doc00099
+def _leak_by_tokens(p):
+    "Last position from which on other target tokens change outputs before it."
     other = p.others(p.tgt)
     for cut in range(p.tgt.size(1) - 1, 0, -1):
         changed = torch.cat([p.tgt[:, :cut], other[:, cut:]], 1)
-        if p.moved(p.logp(tgt=changed)[:, :cut]):
-            yield Finding("future", f"The outputs before position {cut} depend on later target "
-                          "tokens: the causal mask is missing, inverted or shifted",
-                          f"the target tokens from position {cut} on were replaced")
-            return
+        if p.moved(p.logp(tgt=changed)[:, :cut]): return cut
+    return None
+
+def _check_future(p):
+    "Influence of later target tokens on earlier outputs."
+    cut = _leak_in_gradients(p)
+    test = "their gradient with respect to the embeddings of these tokens is not zero"
+    if cut is None:
+        cut = _leak_by_tokens(p)
+        test = f"the target tokens from position {cut} on were replaced"
+    if cut is not None:
+        yield Finding("future", f"The outputs before position {cut} depend on later target "
+                      "tokens: the causal mask is missing, inverted or shifted", test)
 
 # %% ../../nbs/84_doctor.ipynb #doc00064
 def _check_padding(p):
