@@ -18,7 +18,7 @@ from ..data.pairs import check_pair_list, languages
 from ..files import atomic_folder, write_text
 from ..inference.translator import Translator, language_pair
 from ..signals import counted
-from .base import load_models, run_command, user_path
+from .base import EngineOption, load_models, run_command, user_path
 
 # %% ../../nbs/80a_cli_augment.ipynb #80a00006
 def _is_new(pair):
@@ -79,8 +79,7 @@ def augment(
     skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
     unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:Annotated[str, "Implementation: fast, plain, int8, int8-weights, compiled or "
-                          "compiled-int8"]="fast",
+    engine:EngineOption="fast",
 ):
     "Add translations of both sides to the training pairs of a corpus."
     check_number("beam_size", beam_size, 1, whole=True)

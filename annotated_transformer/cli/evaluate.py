@@ -15,6 +15,7 @@ from pkgutil import resolve_name
 from typing import Annotated
 
 from annotated_transformer.cli.base import (
+    EngineOption,
     check_ranking,
     check_record,
     command_line,
@@ -113,7 +114,7 @@ def evaluate(
     baseline:Annotated[str, "Second model, or ensemble, for a comparison"]=None,
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
     mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
-    engine:Annotated[str, "Implementation: fast or plain"]="fast",
+    engine:EngineOption="fast",
     unseen:Annotated[bool, "Only pairs that were not in the training data"]=False,
     skip_bad:Annotated[bool, "Lines that cannot be read left out, and written to a file"]=False,
     unescape:Annotated[bool, "Character entities such as &apos; replaced in the data"]=False,

@@ -31,6 +31,14 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
+from annotated_transformer.cli.base import (
+    EngineOption,
+    bounded,
+    one_line,
+    run_command,
+    say,
+    user_path,
+)
 from annotated_transformer.inference.serving import (
     AsyncTranslator,
     DeadlineExceeded,
@@ -44,7 +52,6 @@ from ..files import package_folder
 from ..inference.live import LivePage, plain_form, plain_page, served_page
 from ..inference.translator import Translator
 from ..signals import STOP_SIGNALS
-from .base import bounded, one_line, run_command, say, user_path
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s00007
 @dataclass(frozen=True)
@@ -486,8 +493,7 @@ def serve(
     max_phrases:Annotated[int, "Phrases of the constraints and the glossary of a request"]=200,
     max_connections:Annotated[int, "Open connections; with more, status 503"]=1000,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:Annotated[str, "Implementation: fast, plain, int8, int8-weights, compiled or "
-                          "compiled-int8"]="fast",
+    engine:EngineOption="fast",
 ):
     "Answer requests for translations over HTTP until the process is stopped."
     uvicorn = require("uvicorn", ".[serve]")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from annotated_transformer.cli.base import (
+    EngineOption,
     check_ranking,
     load_models,
     one_line,
@@ -140,8 +141,7 @@ def translate(
     top_p:Annotated[float, "Probability of the smallest token set to sample from"]=1.0,
     seed:Annotated[int, "Seed of sampling"]=0,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:Annotated[str, "Implementation: fast, plain, int8, int8-weights, compiled or "
-                          "compiled-int8"]="fast",
+    engine:EngineOption="fast",
     shortlist:Annotated[int, "Number of proposed output tokens per batch; 0: all tokens"]=0,
     unknown:Annotated[bool, "A tab and the source words that the training data lacks after each "
                             "line"]=False,
