@@ -16,13 +16,9 @@ import torch
 import torch.nn.functional as F
 
 from ..checks import check_number, short_repr
-from ..data.batching import pad_rows, token_batches
 from ..data.bpe import split_pieces, word_spans
-from ..transformer import padding_mask
-from .models import decoding_models, visible_targets
 
 # %% ../../nbs/52_confidence.ipynb #52c00008
-@torch.no_grad()
 def score_words(
     translator,        # A `Translator`
     sources:list[str], # Sentences
@@ -30,27 +26,18 @@ def score_words(
     max_tokens:int=4000, # Tokens per batch and side, padding included
 )->list[tuple]:        # For each the words, and log-probabilities of the words and of all tokens
     "Score the words of translations by teacher forcing."
-    special = translator.special
     limit = translator.max_source
     src_ids = translator.src_tokenizer.encode_batch(sources, limit)
     rows = [split_pieces(translator.tgt_tokenizer, text, 2 * limit) for text in targets]
-    sizes = [(len(s) + 1, len(t.ids) + 2) for s, t in zip(src_ids, rows, strict=True)]
-    out = [None] * len(rows)
-    for batch in token_batches(sizes, max(max_tokens, *map(max, sizes))) if sizes else ():
-        src = pad_rows([[*src_ids[n], special.eos] for n in batch], special.pad, translator.device)
-        tgt = pad_rows([[special.bos, *rows[n].ids, special.eos] for n in batch], special.pad,
-                       translator.device)
-        visible = visible_targets(tgt[:, :-1], special.pad)
-        with decoding_models(translator.model) as models:
-            hidden = models[0](src, tgt[:, :-1], padding_mask(src, special.pad), visible)
-            logp = models[0].generator(hidden).gather(-1, tgt[:, 1:, None])[..., 0]
-        for n, values in zip(batch, logp.float().cpu()):
-            row = rows[n]
-            tokens = values[:len(row.ids) + 1]
-            words = torch.zeros(len(row.words) + 1) # an empty text has a piece of no word
-            words.index_add_(0, torch.tensor(row.places, dtype=torch.long), tokens[:-1])
-            out[n] = row.words, words[:-1], tokens
-    return out
+    ids = [(source, row.ids) for source, row in zip(src_ids, rows, strict=True)]
+    scored = translator.score_ids(ids, max_tokens)
+    return [(row.words, _word_sums(row, logp), logp) for row, (logp, _) in zip(rows, scored)]
+
+def _word_sums(row, logp):
+    "Log-probability of each word, given those of its pieces and of the end symbol."
+    words = torch.zeros(len(row.words) + 1) # an empty text has a piece of no word
+    words.index_add_(0, torch.tensor(row.places, dtype=torch.long), logp[:-1])
+    return words[:-1]
 
 # %% ../../nbs/52_confidence.ipynb #52c0000a
 def _log_odds(logp):

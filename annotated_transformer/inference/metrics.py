@@ -31,7 +31,6 @@ from annotated_transformer.inference.translator import (
     encode_scored,
     ensemble_models,
     language_pair,
-    score_ids,
 )
 
 from ..checks import check_choice
@@ -142,7 +141,7 @@ def teacher_forced(
     scored, left_out = _short_pairs(translator, models, pairs)
     if not scored: return {}
     ids = encode_scored(translator, scored, models)
-    scores = score_ids(models, ids, translator.device, max_tokens, translator.special)
+    scores = translator.score_ids(ids, max_tokens, models)
     logp, largest = map(torch.cat, zip(*scores))
     tokens = len(logp)
     nats = -logp.double().sum()

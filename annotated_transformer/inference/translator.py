@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENGINES', 'TextModel', 'ensemble_models', 'language_pair', 'ScoringModel', 'Translator', 'check_single',
-           'check_outputs', 'encode_scored', 'score_ids']
+           'check_outputs', 'encode_scored']
 
 # %% ../../nbs/54_translator.ipynb #15de1261
 import copy
@@ -81,7 +81,7 @@ from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, languages
 from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
-from ..data.words import SpecialIds, WordSet, special_ids, vocabulary_digest
+from ..data.words import WordSet, special_ids, vocabulary_digest
 from ..engine.cache import position_limit
 from ..engine.compiled import use_compiled
 from ..engine.fast import accelerate, plain, shared_copy
@@ -297,8 +297,29 @@ class ScoringModel(TextModel):
         pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
         models = ensemble_models(self, ensemble)
         ids = encode_scored(self, pairs, models)
-        scored = score_ids(models, ids, self.device, max_tokens, self.special)
+        scored = self.score_ids(ids, max_tokens, models)
         return [logp.sum().item() for logp, _ in scored]
+
+    def score_ids(self,
+        ids:Sequence[tuple],      # Source and target ids of each pair
+        max_tokens:int=4000,      # Tokens per batch and side, padding included
+        models=None,              # One model, or an ensemble; None: this one's
+    )->list[tuple]: # Log-probabilities of the target tokens, and whether they are the largest
+        "Score the tokens of each pair by teacher forcing, in batches."
+        check_number("max_tokens", max_tokens, 1, whole=True)
+        if models is None: models = self.model
+        sizes = [(len(source) + 1, len(target) + 2) for source, target in ids]
+        special, pad = self.special, self.special.pad
+        scored = [None] * len(ids)
+        for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))) if sizes else ():
+            src = pad_rows([[*ids[i][0], special.eos] for i in rows], pad, self.device)
+            targets = [[special.bos, *ids[i][1], special.eos] for i in rows]
+            tgt = pad_rows(targets, pad, self.device)
+            logp, best = score_targets(models, src, padding_mask(src, pad), tgt, pad)
+            for i, row_logp, row_best in zip(rows, logp.cpu(), best.cpu()):
+                length = sizes[i][1] - 1
+                scored[i] = row_logp[:length], row_best[:length]
+        return scored
 
     def trained_on(self, pairs:Iterable[tuple[str, str]])->list[bool]|None: # None: not known
         "Return which pairs were in the training data."
@@ -544,7 +565,7 @@ def encode_scored(
     pairs,                 # Sources with targets
     models,                # The models that score
 )->list[tuple]:            # Source and target ids of each pair
-    "Encode pairs for `score_ids`; a target that is too long is an error."
+    "Encode pairs for `Translator.score_ids`; a target that is too long is an error."
     sources, targets = zip(*pairs)
     longest = min(8 * translator.max_source, max_positions(models) - 1)
     rows = translator.tgt_tokenizer.encode_batch(targets, longest + 1)
@@ -553,27 +574,6 @@ def encode_scored(
             raise ValueError(f"pairs[{n}] has a target of more than {longest} tokens.")
     names = [f"pairs[{n}]" for n in range(len(rows))]
     return list(zip(_SourceReader(translator).encode(sources, names), rows))
-
-def score_ids(
-    models,         # One model, or an ensemble
-    ids,            # Source and target ids of each pair
-    device,         # Device of the models
-    max_tokens:int, # Tokens per batch and side, padding included
-    special:SpecialIds=SpecialIds(), # Ids of start, end and padding
-)->list[tuple]:     # Log-probabilities of the target tokens, and whether they are the largest
-    "Score the tokens of each pair by teacher forcing, in batches."
-    check_number("max_tokens", max_tokens, 1, whole=True)
-    sizes = [(len(source) + 1, len(target) + 2) for source, target in ids]
-    eos, pad = special.eos, special.pad
-    out = [None] * len(ids)
-    for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))):
-        src = pad_rows([[*ids[i][0], eos] for i in rows], pad, device)
-        tgt = pad_rows([[special.bos, *ids[i][1], eos] for i in rows], pad, device)
-        logp, best = score_targets(models, src, padding_mask(src, pad), tgt, pad)
-        for i, row_logp, row_best in zip(rows, logp.cpu(), best.cpu()):
-            length = sizes[i][1] - 1
-            out[i] = row_logp[:length], row_best[:length]
-    return out
 
 # %% ../../nbs/54_translator.ipynb #ec860654
 def _check_configs(config, training, tokenizer):
