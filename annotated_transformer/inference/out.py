@@ -19,11 +19,11 @@ from torch import nn
 from ..checks import check_number, require
 from ..data.bpe import SubwordTokenizer
 from ..engine.fast import plain, shared_copy
-from ..files import atomic_folder, contents
+from ..files import atomic_folder
 from ..transformer import sinusoids
-from .export import hub_tokenizer
+from .export import check_export_place, hub_tokenizer
 from .foreign import our_names, permute_channels
-from .model_folder import check_place, save_tokenizers
+from .model_folder import save_tokenizers
 from .models import check_described
 
 # %% ../../nbs/55a_out.ipynb #ou000005
@@ -144,13 +144,6 @@ def program_settings(
         activation=c.ffn, norm_first=c.norm_first, norm_eps=c.norm_eps, final_norm=final,
         dropout=c.dropout, pad=translator.special.pad, rows=rows)
 
-def _export_place(folder, mark):
-    "Raise unless a folder is free, or an earlier export, which has the file `mark`."
-    place = check_place(folder)
-    if place.is_dir() and contents(place) and not (place/mark).is_file():
-        raise FileExistsError(f"{place} holds no export of this kind: choose another folder.")
-    return place
-
 def _write_tokenizers(translator, folder):
     "Write our tokenizers; tokenizer.json is Hugging Face's where it can have the same ids."
     joint = translator.src_tokenizer
@@ -189,7 +182,7 @@ def export_torch(
 )->Path:        # The folder
     "Write model.py, config.json, weights.pt and the tokenizers; they need PyTorch alone."
     program = torch_program(translator)
-    with atomic_folder(_export_place(folder, "model.py")) as new:
+    with atomic_folder(check_export_place(folder, "PyTorch")) as new:
         source = _HEAD + "\n" + _source() + "\n" + _TAIL
         (new/"model.py").write_text(source, encoding="utf-8")
         settings = program_settings(translator, len(program.src_positions))
@@ -238,7 +231,7 @@ def export_marian(
     weights = _filled(names, state, "marian")
     if bias is not None: weights["final_logits_bias"] = bias[None]
     theirs.load_state_dict(theirs.state_dict() | weights)
-    with atomic_folder(_export_place(folder, "generation_config.json")) as new:
+    with atomic_folder(check_export_place(folder, "MarianMTModel")) as new:
         theirs.save_pretrained(new)
         _write_tokenizers(translator, new)
     return Path(folder)
