@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from ..checks import short_repr, short_text
-from ..data.bpe import load_tokenizer
 from ..files import read_json
 from ..transformer import sinusoids
 
@@ -160,18 +159,10 @@ def is_ctranslate2(
     "Recognize a folder of CTranslate2."
     return (Path(folder)/"model.bin").is_file()
 
-def _tokenizers(folder):
-    "Source and target tokenizer of a folder of `export_ctranslate2`; () if it has none."
-    joint, sides = folder/"tokenizer.json", [folder/f"{s}_tokenizer.json" for s in ("src", "tgt")]
-    if joint.is_file(): return (load_tokenizer(joint),) * 2
-    if not all(path.is_file() for path in sides): return ()
-    return tuple(load_tokenizer(path) for path in sides)
-
 def read_ctranslate2(
-    folder,                       # Folder with `model.bin` and `config.json`, not quantized
-    tokenizers:bool=True,         # Whether to read the folder's tokenizers
-)->tuple[dict[str, Tensor], dict, tuple]: # Weights, fields of `TransformerConfig`, tokenizers
-    "Read a folder of CTranslate2; the tokenizers are those of an export of this project, or ()."
+    folder,                      # Folder with `model.bin` and `config.json`, not quantized
+)->tuple[dict[str, Tensor], dict]: # Weights by our names, fields of `TransformerConfig`
+    "Read a folder of CTranslate2."
     folder = Path(folder)
     variables = read_variables(folder/"model.bin")
     stored = read_json(folder/"config.json", 2**24)
@@ -189,4 +180,4 @@ def read_ctranslate2(
     settings = dict(h=values["num_heads"], norm_first=bool(values["pre_norm"]),
                     positions=positions, norm_eps=1e-5 if eps is None else eps,
                     ffn=_ACTIVATIONS[values["activation"]])
-    return weights, settings, _tokenizers(folder) if tokenizers else ()
+    return weights, settings

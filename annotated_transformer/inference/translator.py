@@ -98,7 +98,6 @@ from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
 from .confidence import Confidence, confidences, retry_faulty
 from .constraints import Constraints, prefix_ids
-from .ctranslate import is_ctranslate2, read_ctranslate2
 from .foreign import read_other
 from .markup import translate_markup
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
@@ -513,17 +512,12 @@ def from_other(cls:Translator,
     **settings,           # What the source does not show, such as h=8, see `read_other`
 ):                        # -> Translator
     "Convert a model of another project."
-    form, own = None, None
-    if isinstance(source, (str, os.PathLike)) and is_ctranslate2(source):
-        form = "ctranslate2"
-        source, shown, own = read_ctranslate2(source, tokenizers is None)
-        settings = shown | settings
-    converted = read_other(source, like, **settings)
-    if tokenizers is None: tokenizers = own or converted.tokenizers
+    converted = read_other(source, like, tokenizers=tokenizers is None, **settings)
+    if tokenizers is None: tokenizers = converted.tokenizers
     if not isinstance(tokenizers, (tuple, list)): tokenizers = [tokenizers]
     if not 1 <= len(tokenizers) <= 2:
         raise ValueError("the source has no tokenizers: give tokenizers=...")
-    about = dict(source=form or converted.form)
+    about = dict(source=converted.form)
     if converted.pair: about["pair"] = converted.pair
     return cls(converted.model, tokenizers[0], tokenizers[-1], converted.config, about,
                device, engine)
