@@ -312,7 +312,8 @@ def compiler_options(
     "Return the options; code for threads asks for their number at each call."
     many_threads = form.many or form.d_model * form.d_ff >= LARGE
     threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
-    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.many], **threads}
+    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.many],
+            "aot_inductor.allow_stack_allocation": not form.many, **threads}
 
 def compile_form(
     form:LayerForm, # Form of a layer
@@ -447,13 +448,13 @@ class CompiledPass(DecoderPass):
         if step is None: return super().run(x)
         if layout.length == layout.positions: slots.resize(1)
         turn, bias = self.views()
-        new = []
-        for own, memory, tensors in zip(self.own, self.memory, self.tensors):
+        places = slots.kv[:, :, :, :, layout.length, 0].unbind(0)         # N of (2, B, g, K)
+        for own, memory, tensors, place in zip(self.own, self.memory, self.tensors, places):
             x, last, weights = step([x, turn, *own, bias, *memory, self.visible, *tensors])
-            new.append(last)
-        slots.kv[:, :, :, :, layout.length, 0] = torch.stack(new)
+            place.copy_(last) # at once: the next call may write to the same memory
         slots.bias[:, :, layout.length] = 0
-        return self.program.decoder_norm(x), weights
+        y = self.program.decoder_norm(x)
+        return x.clone() if y is x else y, weights
 
 # %% ../../nbs/19a_compiled.ipynb #19c00027
 @patch
