@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 import torch
+import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor
 
@@ -43,9 +44,12 @@ class Phrase:
 class Progress:
     "What a prefix has of the phrases of its sentence."
     counts:tuple         # Occurrences of each phrase
+    missing:int          # Occurrences of required phrases that are missing
+    done:int = 0         # Tokens of the phrases that are there
+    met:int = 0          # The same, with those of phrases that have begun
     live:tuple = ()      # Alternatives that have begun: phrase, alternative, number of tokens
     closing:bool = False # The last token ended a required phrase
-    met:int = 0          # Tokens of required phrases
+    over:bool = False    # A phrase occurs too often
     next:dict = field(default_factory=dict) # Progress after each token
 
 # %% ../../nbs/50_constraints.ipynb #7358ed34
@@ -57,7 +61,20 @@ class Matcher:
                      for a in range(len(phrase.alternatives))]
         self.tokens = {token for phrase in phrases for row in phrase.alternatives for token in row}
         self.shortest = [min(map(len, phrase.alternatives)) for phrase in phrases]
-        self.start = Progress((0,) * len(phrases))
+        self.begins = {} # token -> alternatives that begin with it
+        for row in self.rows: self.begins.setdefault(self.awaited(row), []).append(row)
+        self.singles = [row for row in self.rows if self.ends(row)]
+        self.start = Progress((0,) * len(phrases), sum(phrase.count for phrase in phrases))
+
+    def awaited(self, place):
+        "The token that an alternative needs next."
+        c, a, n = place
+        return self.phrases[c].alternatives[a][n]
+
+    def ends(self, place):
+        "Whether the next token is the last one of an alternative."
+        c, a, n = place
+        return n + 1 == len(self.phrases[c].alternatives[a])
 
     def step(self, progress, token):
         "The progress after one more token; tokens of no phrase have one in common."
@@ -69,47 +86,47 @@ class Matcher:
     def read(self, progress, token):
         "Compute the progress after a token."
         counts = list(progress.counts)
+        after = Progress((), progress.missing, progress.done, over=progress.over)
         live = []
-        closing = False
-        for c, a, n in (*progress.live, *self.rows):
-            row = self.phrases[c].alternatives[a]
-            if row[n] != token: continue
-            if n + 1 < len(row): live.append((c, a, n + 1))
+        begun = [place for place in progress.live if self.awaited(place) == token]
+        for c, a, n in (*begun, *self.begins.get(token, ())):
+            if not self.ends((c, a, n)):
+                live.append((c, a, n + 1))
+                continue
+            counts[c] += 1
+            if self.phrases[c].count: after.closing = True
+            if counts[c] > self.phrases[c].count: after.over = True
             else:
-                counts[c] += 1
-                closing = closing or self.phrases[c].count > 0
-        return Progress(tuple(counts), tuple(live), closing, self.met(counts, live))
+                after.missing -= 1
+                after.done += self.shortest[c]
+        after.counts, after.live = tuple(counts), tuple(live)
+        after.met = after.done + self.begun(counts, live)
+        return after
 
-    def met(self, counts, live):
-        "Number of tokens of required phrases."
-        total = 0
-        for c, phrase in enumerate(self.phrases):
-            total += min(counts[c], phrase.count) * self.shortest[c]
-            if counts[c] >= phrase.count: continue
-            total += max((min(n, self.shortest[c] - 1) for d, _, n in live if d == c), default=0)
-        return total
-
-    def missing(self, progress):
-        "Whether a phrase is still missing."
-        return any(count < phrase.count for count, phrase in zip(progress.counts, self.phrases))
+    def begun(self, counts, live):
+        "Number of tokens of missing phrases that have begun."
+        tokens = {}
+        for c, _, n in live:
+            if counts[c] >= self.phrases[c].count: continue
+            tokens[c] = max(tokens.get(c, 0), min(n, self.shortest[c] - 1))
+        return sum(tokens.values())
 
 # %% ../../nbs/50_constraints.ipynb #bd0cdc9b
 def _forbidden(matcher, progress):
     "Tokens that would make a phrase occur too often."
-    last = set()
-    for c, a, n in (*progress.live, *matcher.rows):
-        row = matcher.phrases[c].alternatives[a]
-        if n + 1 == len(row): last.add(row[n])
-    for token in last:
-        counts = matcher.step(progress, token).counts
-        if any(n > phrase.count for n, phrase in zip(counts, matcher.phrases)): yield token
+    ended = {} # token -> phrases that it ends
+    for place in (*filter(matcher.ends, progress.live), *matcher.singles):
+        ended.setdefault(matcher.awaited(place), []).append(place[0])
+    for token, phrases in ended.items():
+        if progress.over or any(progress.counts[c] + phrases.count(c) > matcher.phrases[c].count
+                                for c in phrases): yield token
 
 # %% ../../nbs/50_constraints.ipynb #23a016f3
 def _wanted(matcher, progress):
     "Tokens that begin or continue a phrase that is still missing."
-    for c, a, n in (*progress.live, *matcher.rows):
-        phrase = matcher.phrases[c]
-        if progress.counts[c] < phrase.count: yield phrase.alternatives[a][n]
+    for place in (*progress.live, *matcher.rows):
+        c = place[0]
+        if progress.counts[c] < matcher.phrases[c].count: yield matcher.awaited(place)
 
 # %% ../../nbs/50_constraints.ipynb #e045d57e
 class Guide:
@@ -135,8 +152,8 @@ class Guide:
 
     def satisfied(self, device)->Tensor: # `(R, c)`
         "Which prefixes have all phrases."
-        return torch.tensor([[not matcher.missing(progress) for progress in row]
-                             for matcher, row in zip(self.matchers, self.progress)], device=device)
+        return torch.tensor([[not progress.missing for progress in row] for row in self.progress],
+                            device=device)
 
 # %% ../../nbs/50_constraints.ipynb #87e384a2
 @dataclass
@@ -156,7 +173,7 @@ def _edits(guide, V):
         for k, progress in enumerate(prefixes if matcher.phrases else ()):
             edits.excluded += [(row + k, token) for token in _forbidden(matcher, progress)]
             if progress.closing: edits.closing.append(row + k)
-            if matcher.missing(progress): edits.excluded.append((row + k, guide.end_symbol))
+            if progress.missing: edits.excluded.append((row + k, guide.end_symbol))
             columns.update(k * V + token for token in _wanted(matcher, progress))
         edits.extra.append(sorted(columns))
         row += len(prefixes)
@@ -187,8 +204,16 @@ def guided_candidates(
     more = torch.cat([first, extra], 1)                               # (R, k + extra)
     scores = total.view(R, -1).gather(1, more.clamp_min(0)).masked_fill(more < 0, -torch.inf)
     all_columns = torch.cat([columns, more.clamp_min(0)], 1)
-    seen = (all_columns[:, :, None] == all_columns[:, None]).tril(-1).any(-1)
-    return torch.cat([best, scores], 1).masked_fill(seen, -torch.inf), all_columns
+    again = _rank(all_columns) > 0
+    return torch.cat([best, scores], 1).masked_fill(again, -torch.inf), all_columns
+
+def _rank(x):
+    "For each number of a row, the number of equal ones before it."
+    ordered, places = x.sort(dim=1, stable=True)
+    index = torch.arange(x.size(1), device=x.device).expand_as(x)
+    begins = F.pad(ordered[:, 1:] != ordered[:, :-1], (1, 0), value=True)
+    first = index.masked_fill(~begins, 0).cummax(1).values # of the equal ones
+    return torch.empty_like(places).scatter_(1, places, index - first)
 
 # %% ../../nbs/50_constraints.ipynb #05d918fc
 def _expand(guide, state, logits, width, tokens=None, forbid=None):
@@ -228,9 +253,8 @@ def allocate(
     order = total.sort(dim=1, descending=True, stable=True).indices
     bank = banks.gather(1, order)
     finite = total.gather(1, order).isfinite()
-    same = (bank[:, :, None] == bank[:, None]) & finite[:, None]      # (R, c, c)
-    rank = same.tril(-1).sum(-1)                                      # better ones in the bank
-    key = rank * (banks.max() + 2) - bank                             # small ones first
+    rank = _rank(bank)                             # better ones in the bank
+    key = rank * (banks.max() + 2) - bank          # small ones first
     key = key.masked_fill(~finite, torch.iinfo(torch.long).max)
     first = key.sort(dim=1, stable=True).indices[:, :min(size, total.size(1))]
     chosen = order.gather(1, first)
