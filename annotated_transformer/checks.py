@@ -191,7 +191,7 @@ def check_mask(
     if not isinstance(mask, Tensor):
         kind = type(mask).__name__
         raise TypeError(f"mask is a {kind}: give a tensor, True = may attend, or None.")
-    if not ((mask == 0) | (mask == 1)).all():
+    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
         raise ValueError(f"mask of {mask.dtype} holds values other than 0 and 1: "
                          "give True where attention is allowed.")
     if mask.dim() != len(shape) or any(m not in (1, n) for m, n in zip(mask.shape, shape)):

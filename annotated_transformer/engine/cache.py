@@ -221,7 +221,7 @@ class PositionTable:
 # %% ../../nbs/16_cache.ipynb #44545577
 class CachedStep(Step):
     "Decoding step of one model; each call computes only the positions that are new."
-    def __init__(self, model, src, mask, linear=None):
+    def __init__(self, model, src, mask, linear=None, marks=None):
         super().__init__(model, src, mask)
         check_heads(model.decoder.layers)
         self.length = 0 # positions in the caches
@@ -400,7 +400,7 @@ def warn_uncached(
 
 class UncachedStep(Step):
     "Decoding step of a model with unknown layers: every call runs the whole decoder."
-    def __init__(self, model, src, mask, linear=None):
+    def __init__(self, model, src, mask, linear=None, marks=None):
         super().__init__(model, src, mask)
         warn_uncached(type(model))
 

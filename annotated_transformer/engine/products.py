@@ -360,11 +360,14 @@ class KeptProgram:
     def made_from(self, marks):
         "Whether these are the objects that the program was made from, and no weight has moved."
         if len(marks) != len(self.marks) or not all(map(is_, marks, self.marks)): return False
-        return storages(self.weights) == self.identity
+        if storages(self.weights) != self.identity: return False
+        self.marks = marks # the same objects; `fits` knows this list
+        return True
 
     def fits(self, linear, marks):
         "Whether the program was made by this factory from a model that is still the same."
-        if linear != self.linear or not self.made_from(marks): return False
+        if linear != self.linear: return False
+        if marks is not self.marks and not self.made_from(marks): return False
         return torch.equal(self.read_sample(), self.sample)
 
     def __reduce__(self): return type(None), () # copies and pickles of a model have no program
@@ -386,10 +389,11 @@ def _as_integers(weights):
 def program_of(
     model:nn.Module,           # A model that `is_known`
     linear:Callable|None=None, # Factory of the products; None: `model.linear`, or `float_linear`
+    marks:list|None=None,      # `fingerprint` of the model at this moment; None: make it
 )->Program:
     "Return the program of a model, made again after a change of the model."
     factory = linear or model.linear or float_linear
-    marks = fingerprint(model) or []
+    if marks is None: marks = fingerprint(model) or []
     last:KeptProgram|None = vars(model).get("kept_program")
     if last is None or not last.fits(factory, marks):
         with torch.inference_mode(False), torch.no_grad(): # it outlives the caller's mode

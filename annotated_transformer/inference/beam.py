@@ -242,9 +242,9 @@ def _search_rows(models, src, mask, limit, start, end_symbol, options, on_step, 
     finished = _FinishedHypotheses(len(src), options.n_best, src.device)
     rows = state.rows
     if guide is not None: guide.keep_sentences(limit > len(start))
-    with fast_mode(models) as flat:
+    with fast_mode(models) as marks:
         seen = None if mask is None else mask[rows]
-        decoder = IncrementalDecoder(models, src[rows], seen, flat=flat)
+        decoder = IncrementalDecoder(models, src[rows], seen, marks=marks)
         while len(state.rows):
             beam_step(decoder, state, finished, end_symbol, options, on_step, guide)
     return finished.hypotheses()

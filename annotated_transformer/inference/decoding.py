@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer.inference.models import (
@@ -83,22 +82,23 @@ def generate(
     active = torch.arange(len(src), device=src.device) # rows that have not ended
     if begin is not None: out = torch.cat([out, check_ids("begin", begin)], 1)
     with decoding_models(model) as models:
-        with fast_mode(models) as flat:
-            decoder = IncrementalDecoder(models, src, mask, flat=flat)
+        with fast_mode(models) as marks:
+            decoder = IncrementalDecoder(models, src, mask, marks=marks)
             first = out.size(1)
             while len(active) and out.size(1) < max_len:
-                logits = decoder.logits(out[active])
+                everything = len(active) == len(out)
+                logits = decoder.logits(out if everything else out[active])
                 if decoder.tokens is None: check_end(end_symbol, logits)
                 if out.size(1) == first: check_logits(logits)
                 token = choose(logits, active)
                 if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
-                out = F.pad(out, (0, 1), value=pad)
-                out[active, -1] = token
-                if end_symbol is None: continue
+                column = token.to(out.dtype) if everything else out.new_full((len(out),), pad)
+                if not everything: column[active] = token
+                out = torch.cat([out, column[:, None]], 1)
+                if end_symbol not in token.tolist(): continue
                 keep = (token != end_symbol).nonzero()[:, 0]
-                if len(keep) < len(active):
-                    decoder.reorder(keep, keep)
-                    active = active[keep]
+                active = active[keep]
+                if len(active): decoder.reorder(keep, keep)
         out = out.clone() # a tensor that autograd accepts
         replay_recorded(models, src, mask, out[:, :-1])
     return out

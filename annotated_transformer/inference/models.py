@@ -128,9 +128,11 @@ _finite = WeakKeyDictionary() # Model -> state of its weights when they were che
 def check_finite(
     model:nn.Module,       # Any model
     owner:str="the model", # Its name in the message
+    modules:Iterable[nn.Module]|None=None, # Its modules, as from `parts`; None: find them
 )->None:
     "Raise if a weight is NaN or infinite; weights that did not change are read once."
-    weights = [p for m in parts(model) for p in m._parameters.values() if p is not None]
+    modules = modules or parts(model)
+    weights = [p for m in modules for p in m._parameters.values() if p is not None]
     state = [*map(id, weights), *storages(weights)]
     if _finite.get(model) == state: return
     check_tensors(dict(model.named_parameters()), owner)
@@ -151,9 +153,12 @@ def decoding_models(
 )->Iterator[nn.ModuleList]: # The models in evaluation mode
     "Check models; inside the block, no gradients. The modules of the caller do not change."
     given = _check_models(model)
-    for m in given: check_finite(m)
-    own = given
-    if any(module.training for m in given for module in parts(m)): own = shared_copy(given).eval()
+    own, training = given, False
+    for m in given:
+        modules = parts(m)
+        check_finite(m, modules=modules)
+        training = training or any([module.training for module in modules])
+    if training: own = shared_copy(given).eval()
     recorded = recorders.get()
     pairs = zip(given.modules(), own.modules()) if recorded else ()
     moved = {b: recorded[a] for a, b in pairs if a in recorded}
