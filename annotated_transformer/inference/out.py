@@ -22,9 +22,9 @@ from ..engine.fast import plain, shared_copy
 from ..files import atomic_folder
 from ..transformer import sinusoids
 from .export import check_export_place, hub_tokenizer
-from .foreign import our_names, permute_channels
 from .model_folder import save_tokenizers
 from .models import check_described
+from .names import our_names, permute_channels
 
 # %% ../../nbs/55a_out.ipynb #ou000005
 class TorchSeq2Seq(nn.Module):

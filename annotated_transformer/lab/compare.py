@@ -29,7 +29,8 @@ from annotated_transformer.lab.any_model import (
 )
 
 from ..engine.fast import plain
-from ..inference.foreign import our_names, read_other, recognize
+from ..inference.foreign import read_other
+from ..inference.names import our_names, recognize
 from ..transformer import EncoderDecoder
 from .architecture import unfused
 from .causes import find_edits
