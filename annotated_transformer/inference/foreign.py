@@ -316,8 +316,7 @@ def from_marian_weights(
     "Convert Hugging Face's Marian."
     bias = weights.pop("final_logits_bias", None)
     tables = [weights.pop(name) for name in [*weights] if "embed_positions" in name]
-    shared = {name: w for name, w in weights.items() if name.startswith("model.shared.")}
-    weights = our_names(shared | weights, "marian") # the embeddings of one side come later
+    weights = our_names(weights, "marian")
     width = weights["src_embed.0.lut.weight"].size(1)
     order = sines_first(width)
     for table in tables:

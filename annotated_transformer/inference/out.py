@@ -24,7 +24,7 @@ from ..transformer import sinusoids
 from .export import check_export_place, hub_tokenizer
 from .model_folder import save_tokenizers
 from .models import check_described
-from .names import our_names, permute_channels
+from .names import fill_marian, marian_config, their_weights
 
 # %% ../../nbs/55a_out.ipynb #ou000005
 class TorchSeq2Seq(nn.Module):
@@ -87,15 +87,6 @@ def _state(translator):
     model = plain(shared_copy(translator.model))
     return {name: w.detach().cpu().float() for name, w in model.state_dict().items()}
 
-def _filled(names, state, form):
-    "Weights of another project by its names; biases that we lack are 0."
-    weights = {}
-    for name, p in names.items():
-        parts = our_names({name: p}, form)
-        own = [state.get(ours, torch.zeros_like(part)) for ours, part in parts.items()]
-        weights[name] = torch.cat(own) if "in_proj" in name else own[0]
-    return weights
-
 # %% ../../nbs/55a_out.ipynb #ou000008
 def _position_tables(model, config, rows):
     "Both tables that are added to the embeddings, `(rows, D)`."
@@ -117,7 +108,7 @@ def torch_program(
     tables = _position_tables(state, c, rows)
     program = TorchSeq2Seq(**program_settings(translator, len(tables[0])))
     body = program.transformer.state_dict()
-    weights = {f"transformer.{n}": w for n, w in _filled(body, state, "torch").items()}
+    weights = {f"transformer.{n}": w for n, w in their_weights(body, state, "torch").items()}
     for theirs, ours in dict(src_tok_emb="src_embed.0.lut", tgt_tok_emb="tgt_embed.0.lut",
                              generator="generator.proj").items():
         weights[f"{theirs}.weight"] = state[f"{ours}.weight"]
@@ -192,23 +183,6 @@ def export_torch(
     return Path(folder)
 
 # %% ../../nbs/55a_out.ipynb #ou000014
-def _marian_config(translator, max_len):
-    "Marian's configuration of the same model."
-    from transformers import MarianConfig
-    c, special = translator.config, translator.special
-    dropout = dict(dropout=c.dropout, attention_dropout=c.attention_dropout,
-                   activation_dropout=c.activation_dropout)
-    dropout = {name: c.dropout if p is None else p for name, p in dropout.items()}
-    return MarianConfig(
-        vocab_size=len(translator.src_tokenizer), decoder_vocab_size=len(translator.tgt_tokenizer),
-        d_model=c.d_model, max_position_embeddings=max_len, scale_embedding=True,
-        tie_word_embeddings=c.tie != "none", share_encoder_decoder_embeddings=c.tie == "all",
-        encoder_layers=c.N, decoder_layers=c.N_decoder or c.N, encoder_attention_heads=c.h,
-        decoder_attention_heads=c.h, encoder_ffn_dim=c.d_ff, decoder_ffn_dim=c.d_ff,
-        activation_function=c.ffn, bos_token_id=special.bos, eos_token_id=special.eos,
-        pad_token_id=special.pad, decoder_start_token_id=special.bos, forced_eos_token_id=None,
-        **dropout)
-
 def export_marian(
     translator,      # A `Translator`, post-norm with norm_eps=1e-5
     folder,          # Folder to write; an earlier export in it is replaced
@@ -222,15 +196,9 @@ def export_marian(
     _accepted(c, "MarianMTModel", norm_first=(False,), final_norm=(None, False),
               norm_eps=(1e-5,), positions=("sinusoidal",))
     state = _state(translator)
-    bias = state.pop("generator.proj.bias", None)
-    halves = [*range(0, c.d_model, 2), *range(1, c.d_model, 2)]
-    state = permute_channels(state, torch.tensor(halves)) # their sines come first
-    theirs = MarianMTModel(_marian_config(translator, max_len)).eval()
-    names = {n: p for n, p in theirs.state_dict().items()
-             if n != "final_logits_bias" and "embed_positions" not in n}
-    weights = _filled(names, state, "marian")
-    if bias is not None: weights["final_logits_bias"] = bias[None]
-    theirs.load_state_dict(theirs.state_dict() | weights)
+    sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
+    theirs = MarianMTModel(marian_config(c, translator.special, sizes, max_len)).eval()
+    fill_marian(theirs, state)
     with atomic_folder(check_export_place(folder, "MarianMTModel")) as new:
         theirs.save_pretrained(new)
         _write_tokenizers(translator, new)

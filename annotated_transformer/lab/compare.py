@@ -30,7 +30,7 @@ from annotated_transformer.lab.any_model import (
 
 from ..engine.fast import plain
 from ..inference.foreign import read_other
-from ..inference.names import our_names, recognize
+from ..inference.names import recognize, rename
 from ..transformer import EncoderDecoder
 from .architecture import unfused
 from .causes import find_edits
@@ -40,7 +40,7 @@ def _canonical(model, steps):
     "Our names of the modules, where the form of the weights is recognized."
     try: form = recognize(model.state_dict())
     except ValueError: return None
-    def ours(name): return min(our_names({f"{name}.weight": torch.zeros(3)}, form))
+    def ours(name): return min(rename(f"{name}.weight", form))
     return [ours(step.name).removesuffix(".weight") for step in steps]
 
 # %% ../../nbs/83c_compare.ipynb #doc00044
