@@ -7,7 +7,7 @@ __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'Tens
            'layer_norms', 'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors',
            'rotate_pairs', 'attend_once', 'LayerStep', 'example_inputs', 'compiler_options', 'compile_form',
            'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code', 'warn_not_compiled', 'check_code',
-           'load_code', 'compiled_step', 'CompiledPass', 'CompiledLinear', 'use_compiled']
+           'load_code', 'compiled_step']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -39,12 +39,10 @@ from annotated_transformer.files import (
 
 from ..checks import short_text
 from ..layers import GELUNetwork, SiLUNetwork, SwiGLU
-from ..positions import angles
 from ..signals import phase
 from ..transformer import PositionwiseFeedForward
-from .int8 import Int8Product, has_vnni, int8_linear, warn_no_vnni
+from .int8 import Int8Product
 from .products import Norm
-from .program import DecoderPass
 
 # %% ../../nbs/19a_compiled.ipynb #19c00007
 NETWORKS = {PositionwiseFeedForward: "relu", GELUNetwork: "gelu", SiLUNetwork: "silu",
@@ -109,7 +107,7 @@ def layer_tensors(layer):
 
 # %% ../../nbs/19a_compiled.ipynb #19c00011
 def layer_form(
-    program,   # A `Program` with the products of `CompiledLinear`
+    program,   # A `Program` with products that show their weights
     many:bool, # Whether two sentences or more are decoded
 )->LayerForm|None: # None: other parts, type or device, or layers of several forms
     "Return the form of the decoder layers of a program."
@@ -422,77 +420,3 @@ def compiled_step(
     except Exception as error: # no home folder, compiler or space, a damaged file
         warn_not_compiled(short_text(str(error).removesuffix("."), 200))
         return None
-
-# %% ../../nbs/19a_compiled.ipynb #19c00026
-class CompiledPass(DecoderPass):
-    "The layers of the decoder as compiled code."
-    def __init__(self, program, layout, slots, source):
-        super().__init__(program, layout, slots, source)
-        self.steps = {}    # whether there are several places -> compiled step or None
-        self.tensors = [layer_tensors(layer) for layer in program.decoder]
-        self.moved = None  # buffers of the views
-
-    def step(self):
-        "The compiled step for the present number of places; None: use the program."
-        many = self.layout.size > 1
-        if many not in self.steps:
-            form = layer_form(self.program, many)
-            if form is None: warn_not_compiled("the model has parts or a type without code")
-            self.steps[many] = form and compiled_step(form)
-        return self.steps[many]
-
-    def run(self, x):
-        "Run all layers, then the final norm."
-        slots, layout = self.slots, self.layout
-        step = None if layout.k > 1 or layout.prefixes > 1 else self.step()
-        if step is None: return super().run(x)
-        if layout.length == layout.positions: slots.resize(1)
-        turn, bias = self.views()
-        places = slots.kv[:, :, :, :, layout.length, 0].unbind(0)         # N of (2, B, g, K)
-        for own, memory, tensors, place in zip(self.own, self.memory, self.tensors, places):
-            x, last, weights = step([x, turn, *own, bias, *memory, self.visible, *tensors])
-            place.copy_(last) # at once: the next call may write to the same memory
-        slots.bias[:, :, layout.length] = 0
-        y = self.program.decoder_norm(x)
-        return x.clone() if y is x else y, weights
-
-# %% ../../nbs/19a_compiled.ipynb #19c00027
-@patch
-def views(self:CompiledPass):
-    "Rotation and bias of this step; those that stay until the buffers move are kept."
-    slots, source, layout = self.slots, self.source, self.layout
-    if self.moved is None or self.moved[0] is not slots.kv or self.moved[1] is not source.kv:
-        self.own = [kv.squeeze(4).unbind(0) for kv in slots.kv.unbind(0)] # (B, g, P, K)
-        self.memory = [kv.unbind(0) for kv in source.kv.unbind(0)]        # (B, g, S, K)
-        visible = source.bias.view(layout.size, self.program.groups, -1)
-        self.visible = visible[:, 0].contiguous()                         # (B, S)
-        self.moved = slots.kv, source.kv
-    turn, rotated = self.visible.new_empty(2, 0), self.program.decoder[0].rotated
-    if rotated: turn = torch.cat(angles(layout.length, layout.length + 1, rotated, self.visible))
-    return turn, slots.bias.flatten(1)                                    # (B, P)
-
-# %% ../../nbs/19a_compiled.ipynb #19c00029
-@dataclass(frozen=True)
-class CompiledLinear:
-    "Factory of products whose decoder layers are compiled."
-    int8:bool = False # Products with int8 weights, on processors with VNNI
-    decoder_pass = CompiledPass
-
-    def __call__(self,
-        weights:Tensor,        # `(out, in)`
-        bias:Tensor|None=None, # `(out,)`
-        relu:bool=False,       # Apply ReLU to the result
-    )->Callable:               # `(R, in)` -> `(R, out)`
-        "Make one product."
-        if self.int8 and has_vnni() and weights.device.type == "cpu":
-            return int8_linear(weights, bias, relu)
-        if self.int8: warn_no_vnni()
-        return TensorProduct(weights, bias, relu)
-
-def use_compiled(
-    model:nn.Module, # An `EncoderDecoder`; changed in place
-    int8:bool=False, # Products with int8 weights
-)->nn.Module:        # The same model
-    "Decode this model with compiled layers."
-    model.linear = CompiledLinear(int8)
-    return model

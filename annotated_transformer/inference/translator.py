@@ -83,7 +83,7 @@ from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
 from ..data.words import WordSet, special_ids, vocabulary_digest
 from ..engine.cache import position_limit
-from ..engine.compiled import use_compiled
+from ..engine.compiled_pass import use_compiled
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
 from ..engine.parallel import check_num_workers
