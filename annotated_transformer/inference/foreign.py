@@ -22,6 +22,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.serialization import safe_globals
 
+from annotated_transformer.inference.names import (
+    our_names,
+    permute_channels,
+    recognize,
+    sines_first,
+)
 from annotated_transformer.train.checkpoints import (
     copy_weights,
     read_tensors,
@@ -41,7 +47,6 @@ from ..engine.cache import output_logits
 from ..files import read_json
 from .ctranslate import is_ctranslate2, read_ctranslate2
 from .models import check_finite, empty_model
-from .names import our_names, permute_channels, recognize, sines_first
 
 # %% ../../nbs/53_foreign.ipynb #for00006
 def _check_archive(path):
