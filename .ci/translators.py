@@ -17,8 +17,7 @@ RESULTS = ROOT/'nbs/results/everyday_search.json'
 
 VARIANTS = { # Name -> settings of model and training, size of the vocabulary, share of typed copies and of the pairs, over the recipe `everyday`
     'first': dict(d_model=192, d_ff=768, dropout=.05, attention_dropout=0., activation_dropout=0., vocab=6000, typed=.3, share=.78,
-                  epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # the model in the package: 82 minutes on one AVX2 core
-    'nine': dict(vocab=6000, typed=.3, epochs=9, max_tokens=3000, peak_lr=.0045, lr_factor=1., warmup_steps=600),
+                  epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # 82 minutes on one AVX2 core
     'recipe': {},
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
@@ -31,14 +30,14 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
     'bpe dropout': dict(epochs=16, bpe_dropout=.1),
     'ema': dict(epochs=16, ema_decay=.999),
     'average': dict(epochs=16, average_checkpoints=3),
-    'lr 1': dict(epochs=16, lr_factor=1.),
-    'lr 3': dict(epochs=16, lr_factor=3.),
+    'lr 1': dict(epochs=16, peak_lr=.00225),
+    'lr 3': dict(epochs=16, peak_lr=.0067),
     'vocabulary 4000': dict(epochs=16, vocab=4000),
-    'vocabulary 6000': dict(epochs=16, vocab=6000),
+    'vocabulary 8000': dict(epochs=16, vocab=8000),
     'deeper': dict(epochs=16, N=4, N_decoder=2),
-    'shallow decoder': dict(epochs=16, N=5, N_decoder=2, vocab=6000),
+    'shallow decoder': dict(epochs=16, N=5, N_decoder=2),
     'narrow': dict(epochs=16, N=5, d_model=192, d_ff=768, h=6),
-    'wide': dict(epochs=16, N=2, d_model=320, d_ff=1024, h=8, vocab=6000),
+    'wide': dict(epochs=16, N=2, d_model=320, d_ff=1024, h=8),
 }
 MODEL_FIELDS = 'N', 'N_decoder', 'd_model', 'd_ff', 'h', 'dropout', 'attention_dropout', 'activation_dropout'
 
@@ -56,10 +55,11 @@ def train(name, pair, seed, args):
     from annotated_transformer.data.words import WordSet
     from annotated_transformer.inference.translator import Translator
     from annotated_transformer.train.hardware import hardware
+    from annotated_transformer.train.recipes import TYPED_SHARES
     settings = VARIANTS[name]
     model, training, vocab = configured(settings)
     training = replace(training, seed=seed, epochs=args.epochs or training.epochs)
-    typed = settings.get('typed', .5)
+    typed = settings.get('typed', TYPED_SHARES['everyday'])
     parts = load_splits('everyday', pair, typed=typed)
     originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
     if 'share' in settings:

@@ -278,7 +278,7 @@ def _plan_training(given, world):
         precision=given.precision)
     _check_further(given)
     check_fits(config)
-    if given.typed is None: given.typed = TYPED_SHARES.get(name, 0.)
+    if given.typed is None: given.typed = _usual_typed(name, given.preset)
     check_number("typed", given.typed, high=1)
     options = run_options(given.set, given.minutes and 60 * given.minutes)
     options |= dict(patience=given.patience, best=given.best, extend=given.extend)
@@ -296,6 +296,10 @@ def _plan_training(given, world):
     folder = check_out(given.out, given.resume, given.overwrite)
     if given.cache_dir is not None: _check_cache(given.cache_dir, given.out, folder)
     return config, training, vocab, folder, options
+
+def _usual_typed(name, preset):
+    "Share of the pairs that get a typed copy in a recipe."
+    return TYPED_SHARES.get(f"{name}/{preset}", TYPED_SHARES.get(name, 0.))
 
 def _check_cache(cache_dir, out, training):
     "Raise if the folder of encoded pairs and one of the run contain each other, or it has files."

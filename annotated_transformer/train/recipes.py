@@ -307,20 +307,23 @@ def stored_batches(
 # %% ../../nbs/41_recipes.ipynb #9c4d22dc
 def _recipe(model, vocab_size, **training): return model, TrainingConfig(**training), vocab_size
 
-def _everyday_recipe(epochs):
-    model = preset("small", tie="all", dropout=0.1, attention_dropout=0.1, activation_dropout=0.1)
-    return _recipe(model, 8000, epochs=epochs, schedule="cosine", optimizer="muon", lr_factor=2.,
-                   average_checkpoints=1)
+_MUON = dict(optimizer="muon", schedule="cosine", average_checkpoints=1)
+_REGULAR = preset("small", tie="all", attention_dropout=0.1, activation_dropout=0.1)
 
 RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabulary
     "pocket": _recipe(
         preset("tiny", N=2, dropout=0.1, tie="all"), 1500,
         epochs=7, max_tokens=2000, warmup_steps=400, average_checkpoints=3),
-    "everyday": _everyday_recipe(8),
-    "everyday/quick": _everyday_recipe(3),
+    "everyday": _recipe(
+        replace(_REGULAR, dropout=.1), 6000, epochs=7, max_tokens=3000, peak_lr=.0045, warmup_steps=600, **_MUON),
+    "everyday/quick": _recipe(
+        preset("small", d_model=192, d_ff=768, tie="all", dropout=0.05, attention_dropout=0.,
+               activation_dropout=0.), 6000,
+        epochs=2, max_tokens=2500, peak_lr=.0045, warmup_steps=200, **_MUON),
     "multi30k": _recipe(
-        preset("small", tie="all", attention_dropout=0.1, activation_dropout=0.1), 8000,
-        epochs=28, schedule="cosine", average_checkpoints=3),
+        _REGULAR, 8000, epochs=28, schedule="cosine", average_checkpoints=3),
+    "multi30k/speedrun": _recipe(
+        replace(_REGULAR, positions="rotary", dropout=.1), 8000, epochs=10, lr_factor=2., **_MUON),
     "multi30k/tiny": _recipe(
         preset("tiny", tie="all", attention_dropout=0., activation_dropout=0.), 8000,
         epochs=100, lr_factor=2.5, warmup_steps=2000, average_checkpoints=10),
@@ -336,7 +339,7 @@ RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabul
 }
 RECIPES["multi30k/small"] = RECIPES["multi30k"]
 RECIPES["everyday/small"] = RECIPES["everyday"]
-TYPED_SHARES = {"everyday": 0.5} # Corpus -> share of its training pairs that get a typed copy
+TYPED_SHARES = {"everyday": 0.3, "everyday/quick": 0.} # Share of pairs that get a typed copy
 NAMED_RECIPES = { # For any corpus, by `--preset`
     "doubled": _recipe(
         preset("base", tie="all"), 37_000,
