@@ -609,7 +609,7 @@ def data_gen(
     batch_size:int, # Rows per batch B
     nbatches:int,   # Number of batches
     length:int=10,  # Columns, `<s>` included
-    low:int=4,      # Lowest symbol; below 4 no id is padding
+    low:int=4,      # Lowest symbol; below 3 no id is padding
 )->Iterator[Batch]: # Batches whose target equals their source
     "Generate random rows for the copy task."
     if not 1 <= low < V: raise ValueError(f"V={V} leaves no symbols from low={low} on")
