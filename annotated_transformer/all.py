@@ -109,6 +109,7 @@ from .lab.doctor import doctor
 from .lab.doctor_data import doctor_corpus, doctor_log
 from .lab.experiments import over_seeds, quality_grid
 from .cli.augment import diversify
+from .cli.speedrun import records, run_seed
 from .cli.experiments import ablate
 
 # %% ../nbs/99_all.ipynb #5708f055

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['quiet_interrupt', 'start', 'at_train', 'at_translate', 'at_convert', 'at_serve', 'at_evaluate', 'at_doctor',
-           'at_ablate', 'at_grid', 'at_augment', 'at_bench', 'at_bench_decoding', 'main']
+           'at_ablate', 'at_grid', 'at_augment', 'at_speedrun', 'at_bench', 'at_bench_decoding', 'main']
 
 # %% ../../nbs/82_cli_main.ipynb #aa3df4fe
 import os
@@ -49,6 +49,8 @@ _COMMANDS = dict( # Function and what it does
           "Score models on all test sets"),
     augment=("annotated_transformer.cli.augment:at_augment",
              "Add translations of both sides to the training pairs of a corpus"),
+    speedrun=("annotated_transformer.cli.speedrun:at_speedrun",
+              "Measure the time from nothing to a given BLEU"),
     bench=("annotated_transformer.cli.benchmarks:at_bench",
            "Time one training update, from the plain core to the engine"),
     bench_decoding=("annotated_transformer.cli.benchmarks:at_bench_decoding",
@@ -78,6 +80,7 @@ def at_doctor(): start("doctor")
 def at_ablate(): start("ablate")
 def at_grid(): start("grid")
 def at_augment(): start("augment")
+def at_speedrun(): start("speedrun")
 def at_bench(): start("bench")
 def at_bench_decoding(): start("bench_decoding")
 
