@@ -52,8 +52,10 @@ def race_commands(
 # %% ../../nbs/80b_cli_speedrun.ipynb #80b00010
 def _run(words):
     "Run a command of this package in a process of its own; raise with its last line if it fails."
-    module = [sys.executable, "-m", "annotated_transformer.cli.main"]
-    done = subprocess.run([*module, *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    name = words[0].replace("-", "_") # as the entry points do
+    start = f"from annotated_transformer.cli.{name[3:]} import {name}; {name}()"
+    done = subprocess.run([sys.executable, "-c", start, *words[1:]], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise RuntimeError(f"{words[0]} failed: {lines[-1]}")
@@ -87,8 +89,9 @@ def entry(
     scores = [run["bleu"] for run in runs]
     commands = [" ".join(words) for words in race_commands(track, 0, Path("model"), settings)]
     return dict(
-        date=date.today().isoformat(), track=name, what=what, seconds=median(r["seconds"] for r in runs),
-        bleu=round(mean(scores), 2), target=track.target, reached=mean(scores) >= track.target,
+        date=date.today().isoformat(), track=name, what=what,
+        seconds=median(run["seconds"] for run in runs), bleu=round(mean(scores), 2),
+        target=track.target, reached=mean(scores) >= track.target,
         runs=list(runs), settings=settings, commands=commands, hardware=hardware("cpu"),
         versions=environment_info())
 

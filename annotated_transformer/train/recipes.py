@@ -315,7 +315,8 @@ RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabul
         preset("tiny", N=2, dropout=0.1, tie="all"), 1500,
         epochs=7, max_tokens=2000, warmup_steps=400, average_checkpoints=3),
     "everyday": _recipe(
-        replace(_REGULAR, dropout=.1), 6000, epochs=7, max_tokens=3000, peak_lr=.0045, warmup_steps=600, **_MUON),
+        replace(_REGULAR, dropout=.1), 6000,
+        epochs=7, max_tokens=3000, peak_lr=.0045, warmup_steps=600, **_MUON),
     "everyday/quick": _recipe(
         preset("small", d_model=192, d_ff=768, tie="all", dropout=0.05, attention_dropout=0.,
                activation_dropout=0.), 6000,
