@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import combinations
 from multiprocessing import Pipe
@@ -46,6 +46,7 @@ from ..checks import check_choice, check_number, short_repr
 from ..data.bpe import learn_bpe, merge_pair
 from ..files import write_json
 from ..inference.evaluation import bleu_counts, bleu_of_counts, corpus_bleu
+from .doctor import doctor
 
 # %% ../../nbs/87_tutor.ipynb #32bf393b
 @dataclass(frozen=True, eq=False)
@@ -435,6 +436,60 @@ def _find_mistakes(exercise, got, failure):
             if expected and difference(results, expected) is None: return chosen
     return ()
 
+# %% ../../nbs/87_tutor.ipynb #aa32c048
+def _draw(*shape, seed=0):
+    "Return the same normal numbers at each call."
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+def _filled(module, training=False):
+    "Set the parameters to numbers that depend on their names and shapes."
+    for name, p in module.named_parameters():
+        seed = int(hashlib.sha256(name.encode()).hexdigest()[:8], 16)
+        p.data = _draw(*p.shape, seed=seed) / 2
+    return module.train(training)
+
+def _sublayers(n):
+    "Return n attention modules and a feed-forward network."
+    return *(core.MultiHeadedAttention(2, 8) for _ in range(n)), core.PositionwiseFeedForward(8, 16)
+
+# %% ../../nbs/87_tutor.ipynb #82a00030
+_EXAMINED = ("subsequent_mask padding_mask target_mask MultiHeadedAttention clones LayerNorm "
+             "PositionwiseFeedForward EncoderLayer Encoder DecoderLayer Embeddings sinusoids "
+             "PositionalEncoding Generator make_model").split()
+
+def _examine(name, attempt):
+    "Trial of a small model in which an attempt replaces the part of the core with its name."
+    with _restored():
+        setattr(core, name, attempt)
+        if name == "make_model": model = core.make_model(13, 11, N=2, d_model=8, d_ff=16, h=2)
+        else:
+            model = core.EncoderDecoder(
+                core.Encoder(core.EncoderLayer(8, *_sublayers(1), 0.), 2),
+                core.Decoder(core.DecoderLayer(8, *_sublayers(2), 0.), 2),
+                *(nn.Sequential(core.Embeddings(8, V), core.PositionalEncoding(8, 0.))
+                  for V in (13, 11)), core.Generator(8, 11))
+        model = _filled(model)
+        def call(src, tgt):
+            if name == "target_mask": mask = core.target_mask(tgt)
+            else: mask = core.padding_mask(tgt) & core.subsequent_mask(tgt.size(1))
+            return model.generator(model(src, tgt, core.padding_mask(src), mask))
+        src = torch.tensor([[4, 5, 6, 7, 8], [9, 10, 11, 2, 2]])
+        tgt = torch.tensor([[0, 4, 5, 6, 7], [0, 8, 9, 10, 4]])
+        findings = doctor(call, (src, tgt), model=model, trained=False)
+    yield "findings", [_fact(finding) for finding in findings]
+
+def _fact(finding):
+    "A fault without its likely cause, which in a single part is another one."
+    return finding.fault if finding.kind == "dead" else finding.fault.split(": ")[0]
+
+# %% ../../nbs/87_tutor.ipynb #82a00031
+def _fault_in_model(name, attempt, seconds):
+    "What the doctor finds in a model with an attempt, as the end of a sentence."
+    if name not in _EXAMINED: return ""
+    findings = _isolated(partial(_examine, name), attempt, seconds).get("findings")
+    if not isinstance(findings, list) or not findings or type(findings[0]) is not str: return ""
+    return f"; in a model with it, {findings[0][:1].lower()}{findings[0][1:300]}"
+
 # %% ../../nbs/87_tutor.ipynb #c6fdc3ae
 def _stub_message(name, error):
     "Name the stub that raised the exception; None if it was not a stub."
@@ -463,6 +518,7 @@ def check(
     stopped = error is not None and not error.kind # by the time limit
     if message is None and not stopped:
         message = "; and ".join(_find_mistakes(exercise, got, failure))
+    if not message and error is None: text += _fault_in_model(name, attempt, seconds)
     return Feedback(f"not yet: {message or text}")
 
 # %% ../../nbs/87_tutor.ipynb #3a589bb9
@@ -512,18 +568,6 @@ def progress(
         total += f", {len(new)} of them for the first time"
     return PlainText("\n".join([total, *lines]))
 
-# %% ../../nbs/87_tutor.ipynb #aa32c048
-def _draw(*shape, seed=0):
-    "Return the same normal numbers at each call."
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-def _filled(module, training=False):
-    "Set the parameters to numbers that depend on their names and shapes."
-    for name, p in module.named_parameters():
-        seed = int(hashlib.sha256(name.encode()).hexdigest()[:8], 16)
-        p.data = _draw(*p.shape, seed=seed) / 2
-    return module.train(training)
-
 # %% ../../nbs/87_tutor.ipynb #13717cb6
 def _module_trial(make, training=False, **inputs):
     "Return a trial that lists the parameters of `make(attempt)` and calls the module."
@@ -567,10 +611,6 @@ exercise(_module_trial(lambda new: new(2, 8, 1.), True,
          core.masked_softmax, core.attention, core.MultiHeadedAttention)
 
 # %% ../../nbs/87_tutor.ipynb #18dbf6ea
-def _sublayers(n):
-    "Return n attention modules and a feed-forward network."
-    return *(core.MultiHeadedAttention(2, 8) for _ in range(n)), core.PositionwiseFeedForward(8, 16)
-
 def _try_layer_norm(attempt):
     yield "a new module", attempt(8)(_X.clone())
     yield from _module_trial(lambda new: new(8, 0.1), the_output=(_X,))(attempt)
