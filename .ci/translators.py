@@ -49,6 +49,20 @@ def configured(settings):
     model = replace(model, **{name: settings[name] for name in MODEL_FIELDS if name in settings})
     return model, replace(training, **rest), settings.get('vocab', vocab)
 
+def run_name(name, pair, seed): return f'{name.replace(" ", "-")}-{pair}-{seed}'
+
+def package(folder, pair):
+    "Learn the confidence of a trained translator from validation pairs, and put it into the package."
+    from annotated_transformer.data.everyday import everyday_pairs
+    from annotated_transformer.inference.confidence import learn_confidence
+    from annotated_transformer.inference.translator import Translator
+    translator = Translator.from_pretrained(folder, 'cpu')
+    print(learn_confidence(translator, everyday_pairs('validation', pair)))
+    place = ROOT/'annotated_transformer'/dict([('de-en', 'everyday_model'), ('en-de', 'everyday_en_de_model')])[pair]
+    translator.save_pretrained(place, int8=True)
+    before, after = [(root/'model.safetensors').read_bytes() for root in (folder, place)]
+    if before != after: sys.exit('the weights changed: int8 of int8 must be the same')
+
 def train(name, pair, seed, args):
     "Train, save as int8 and score one translator; return its row."
     from annotated_transformer.data.corpora import load_splits
@@ -66,7 +80,7 @@ def train(name, pair, seed, args):
         rng = random.Random(0)
         parts['train'] = [pair_ for pair_ in parts['train'] if rng.random() < settings['share']]
     if args.pairs: parts = {part: pairs[:args.pairs] for part, pairs in parts.items()}
-    folder = args.out/f'{name.replace(" ", "-")}-{pair}-{seed}'
+    folder = args.out/run_name(name, pair, seed)
     start = time.perf_counter()
     translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
                                 resume=True, progress=sys.stderr.isatty())
@@ -92,10 +106,12 @@ def main():
     parser.add_argument('--epochs', type=int, help='another number of epochs, to try the script')
     parser.add_argument('--pairs', type=int, help='only so many pairs of each part, to try the script; nothing is recorded')
     parser.add_argument('--test', action='store_true', help='score the test part too: for the chosen recipe only')
+    parser.add_argument('--package', action='store_true', help='train nothing: put the trained variant into the package, with a calibrated confidence')
     parser.add_argument('--list', action='store_true', help='print the variants')
     args = parser.parse_args()
     if unknown := [name for name in args.names if name not in VARIANTS]: sys.exit(f'no variant: {", ".join(unknown)}')
     if args.list or not args.names: return print(*(f'{name}: {settings}' for name, settings in VARIANTS.items()), sep='\n')
+    if args.package: return package(args.out/run_name(args.names[0], args.pair, args.seeds[0]), args.pair)
     for name in args.names:
         for seed in args.seeds:
             row = train(name, args.pair, seed, args)
