@@ -5,7 +5,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 export PYTHONWARNINGS ?= ignore::DeprecationWarning
 
-.PHONY: translate dev check test nbdev-test types coverage slow package newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
+.PHONY: translate pocket dev check test nbdev-test types coverage slow package newest nbdev3 mutants locked hashes soak site preview test-site notebooks exercises readme clean abuse
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -39,7 +39,19 @@ hashes: | $(BIN)/python ## .ci/requirements.txt anew, from settings.ini and cons
 	$(PIP) uv
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python .ci/hashes.py --make
 
-translate: .venv/installed ## train on the embedded corpus, score, save
+TEN := "Ich habe Hunger." "Meine Mutter ist krank." "Wo ist der Bahnhof?" "Ich liebe dich." "Kannst du mir helfen?" \
+  "Das Wetter ist heute schön." "Niemand hat mir etwas davon gesagt." "Wir gehen morgen ins Kino." "Ich weiß nicht, was ich sagen soll." \
+  "Der Hund konnte nicht schlafen, weil er Hunger hatte."
+
+translate: .venv/installed ## train on real sentences, score, save; ten sentences before and after
+	@echo "Ten sentences, translated by the model pocket, which knows only the sentences of a small grammar:"
+	@$(BIN)/at-translate --model pocket $(TEN)
+	$(BIN)/at-train --data everyday --preset quick --out runs/everyday --overwrite --show 0
+	@echo "The same sentences, translated by the new model:"
+	@$(BIN)/at-translate --model runs/everyday $(TEN)
+	@echo "The model in the package is larger and trained for longer: $(BIN)/python .ci/translators.py recipe"
+
+pocket: .venv/installed ## train on the embedded grammar, score, save: two minutes
 	$(BIN)/at-train --data pocket --out runs/pocket --overwrite
 
 dev: ## set up .venv to change a page: JupyterLab, nbdev, pre-commit, ruff, without the packages of comparisons
