@@ -41,7 +41,6 @@ from ..checks import short_text
 from ..layers import GELUNetwork, SiLUNetwork, SwiGLU
 from ..signals import phase
 from ..transformer import PositionwiseFeedForward
-from .int8 import Int8Product
 from .products import Norm
 
 # %% ../../nbs/19a_compiled.ipynb #19c00007
@@ -122,7 +121,6 @@ def _form_of(program, layer, many):
     products = layer_products(layer)
     kinds = {type(product) for product in products}
     if layer.head_norms or layer.src_q_norm or len(kinds) > 1: return None
-    if not kinds <= {TensorProduct, Int8Product}: return None
     norms = {(norm.bias is None, norm.eps) for norm in layer_norms(layer)}
     places = {isinstance(function, Norm) for function in layer.before}
     if len(norms) > 1 or len(places) > 1: return None
@@ -131,7 +129,7 @@ def _form_of(program, layer, many):
         program.weights.size(1), product_tensors(products[5])[0].size(1), program.h,
         program.groups, program.width, layer.rotated, NETWORKS[layer.feed.kind],
         "rms" if rms else "layer", places.pop(), eps,
-        tuple(product.bias is not None for product in products), kinds == {Int8Product}, many)
+        tuple(product.bias is not None for product in products), kinds != {TensorProduct}, many)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00013
 def float_product(x, weights, bias, relu=False):
