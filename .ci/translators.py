@@ -57,6 +57,7 @@ def package(folder, pair):
     from annotated_transformer.inference.confidence import learn_confidence
     from annotated_transformer.inference.translator import Translator
     translator = Translator.from_pretrained(folder, 'cpu')
+    translator.training_pairs = None # `at-evaluate` knows those of the corpus
     print(learn_confidence(translator, everyday_pairs('validation', pair)))
     place = ROOT/'annotated_transformer'/dict([('de-en', 'everyday_model'), ('en-de', 'everyday_en_de_model')])[pair]
     translator.save_pretrained(place, int8=True)
