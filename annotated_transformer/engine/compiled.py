@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'TensorProduct', 'product_tensors', 'layer_products',
            'layer_norms', 'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors',
-           'rotate_pairs', 'attend_once', 'LayerStep', 'example_inputs', 'compiler_options', 'compile_form',
-           'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code', 'warn_not_compiled', 'check_code',
-           'load_code', 'compiled_step']
+           'rotate_pairs', 'attend_once', 'LayerStep', 'EncoderStep', 'example_inputs', 'compiler_options',
+           'compile_form', 'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code', 'check_code',
+           'load_code', 'stored_code']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -15,10 +15,8 @@ import os
 import platform
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -41,7 +39,7 @@ from ..checks import short_text
 from ..layers import GELUNetwork, SiLUNetwork, SwiGLU
 from ..signals import phase
 from ..transformer import PositionwiseFeedForward
-from .products import Norm
+from .products import DecoderProducts, Norm
 
 # %% ../../nbs/19a_compiled.ipynb #19c00007
 NETWORKS = {PositionwiseFeedForward: "relu", GELUNetwork: "gelu", SiLUNetwork: "silu",
@@ -63,6 +61,7 @@ class LayerForm:
     biased:tuple[bool, ...] = (True,) * 6 # Whether each product has a bias
     int8:bool = False    # Products with int8 weights
     many:bool = False    # True: two sentences or more, False: one
+    encoder:bool = False # A layer of the encoder; it has four products and two norms
 
 # %% ../../nbs/19a_compiled.ipynb #19c00009
 class TensorProduct:
@@ -88,16 +87,17 @@ def product_tensors(product):
 
 # %% ../../nbs/19a_compiled.ipynb #19c00010
 def layer_products(layer):
-    "The six products of a decoder layer, in the order of its step."
-    return [layer.qkv, layer.out, layer.src_q, layer.src_out, layer.feed.w_1, layer.feed.w_2]
+    "The products of a layer, six in the decoder, in the order of its step."
+    source = [layer.src_q, layer.src_out] if isinstance(layer, DecoderProducts) else []
+    return [layer.qkv, layer.out, *source, layer.feed.w_1, layer.feed.w_2]
 
 def layer_norms(layer):
-    "The three norms of a decoder layer."
+    "The norms of a layer, three in the decoder."
     pairs = zip(layer.before, layer.after)
     return [norm for pair in pairs for norm in pair if isinstance(norm, Norm)]
 
 def layer_tensors(layer):
-    "All tensors of a decoder layer, in the order in which its compiled step reads them."
+    "All tensors of a layer, in the order in which its compiled step reads them."
     tensors = []
     for product in layer_products(layer): tensors += product_tensors(product)
     for norm in layer_norms(layer):
@@ -108,11 +108,13 @@ def layer_tensors(layer):
 def layer_form(
     program,   # A `Program` with products that show their weights
     many:bool, # Whether two sentences or more are decoded
+    layers:list|None=None, # Those of the encoder, or of the decoder; None: of the decoder
 )->LayerForm|None: # None: other parts, type or device, or layers of several forms
-    "Return the form of the decoder layers of a program."
+    "Return the form of the layers of a program."
     weights = program.weights
+    if layers is None: layers = program.decoder
     if weights.dtype != torch.float32 or weights.device.type != "cpu": return None
-    forms = {_form_of(program, layer, many) for layer in program.decoder}
+    forms = {_form_of(program, layer, many) for layer in layers}
     return forms.pop() if len(forms) == 1 else None
 
 # %% ../../nbs/19a_compiled.ipynb #19c00042
@@ -120,16 +122,19 @@ def _form_of(program, layer, many):
     "Form of one layer; None: it has parts without code."
     products = layer_products(layer)
     kinds = {type(product) for product in products}
-    if layer.head_norms or layer.src_q_norm or len(kinds) > 1: return None
+    decoder = isinstance(layer, DecoderProducts)
+    normalized = layer.head_norms or decoder and layer.src_q_norm
+    if normalized or len(kinds) > 1: return None
     norms = {(norm.bias is None, norm.eps) for norm in layer_norms(layer)}
     places = {isinstance(function, Norm) for function in layer.before}
     if len(norms) > 1 or len(places) > 1: return None
     rms, eps = norms.pop()
     return LayerForm(
-        program.weights.size(1), product_tensors(products[5])[0].size(1), program.h,
+        program.weights.size(1), product_tensors(products[-1])[0].size(1), program.h,
         program.groups, program.width, layer.rotated, NETWORKS[layer.feed.kind],
         "rms" if rms else "layer", places.pop(), eps,
-        tuple(product.bias is not None for product in products), kinds != {TensorProduct}, many)
+        tuple(product.bias is not None for product in products), kinds != {TensorProduct}, many,
+        not decoder)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00013
 def float_product(x, weights, bias, relu=False):
@@ -159,7 +164,7 @@ class LayerTensors:
         self.form = form
         self.tensors = iter(tensors)
         self.products = [self.read_product(biased) for biased in form.biased]
-        self.norms = [self.read_norm() for _ in range(3)]
+        self.norms = [self.read_norm() for _ in range(len(form.biased) // 2)]
 
     def read_product(self, biased):
         "The tensors of the next product."
@@ -267,32 +272,62 @@ def cross_attention(self:LayerStep, layer, x, keys, values, bias):
 def feed_forward(self:LayerStep, layer, x):
     "The network, with one of four activations."
     kind = self.form.network
-    x = layer.product(4, x, relu=kind == "relu")
+    x = layer.product(-2, x, relu=kind == "relu")
     if kind == "gelu": x = F.gelu(x)
     elif kind == "silu": x = F.silu(x)
     elif kind == "swiglu":
         gate, x = x.chunk(2, -1)
         x = F.silu(gate) * x
-    return layer.product(5, x)
+    return layer.product(-1, x)
+
+# %% ../../nbs/19a_compiled.ipynb #19c00048
+class EncoderStep(LayerStep):
+    "An encoder layer on the n tokens of one sentence, as a function of tensors."
+    def forward(self,
+        x:Tensor,    # `(n, D)`
+        turn:Tensor, # Cosines and sines of the positions `(2, n, rotated/2)`
+        bias:Tensor, # 0 at tokens, a large negative number at fillers `(n,)`
+        tensors:list[Tensor], # As from `layer_tensors`
+    )->tuple[Tensor]: # `(n, D)`
+        "Self-attention, feed-forward network."
+        layer = LayerTensors(self.form, tensors)
+        x, _ = self.add(layer, 0, x, lambda x: (self.attend_to_all(layer, x, turn, bias), None))
+        x, _ = self.add(layer, 1, x, lambda x: (self.feed_forward(layer, x), None))
+        return x,
+
+    def attend_to_all(self, layer, x, turn, bias):
+        "Self-attention; the queries of a group are rows of one product."
+        form, n = self.form, x.size(0)
+        x = layer.product(0, x).view(n, -1, form.width).transpose(0, 1)   # (h + 2g, n, K)
+        turned = form.h + form.groups
+        x, v = x.split((turned, form.groups))
+        q, k = rotate_pairs(x, turn, form.rotated).split((form.h, form.groups))
+        q = q.reshape(form.groups, -1, form.width)                        # (g, h/g · n, K)
+        y = (q @ k.transpose(1, 2) + bias).softmax(-1) @ v
+        y = y.view(form.h, n, form.width).transpose(0, 1).reshape(n, -1)  # (n, h·K)
+        return layer.product(1, y)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00020
 def example_inputs(
     form:LayerForm, # Form of the layer
     sentences:int,  # B
     positions:int=16, # P, and S
-)->tuple:             # Arguments of `LayerStep`
+)->tuple:             # Arguments of `LayerStep`, or of `EncoderStep`
     "Return random inputs."
     D, g, K, n = form.d_model, form.groups, form.width, positions
     inner = form.d_ff * (2 if form.network == "swiglu" else 1)
-    shapes = [((form.h + 2 * g) * K, D), (D, form.h * K), (form.h * K, D), (D, form.h * K),
-              (inner, D), (D, form.d_ff)]
+    source = [] if form.encoder else [(form.h * K, D), (D, form.h * K)]
+    shapes = [((form.h + 2 * g) * K, D), (D, form.h * K), *source, (inner, D), (D, form.d_ff)]
     tensors = []
     for shape, biased in zip(shapes, form.biased):
         if form.int8:
             tensors += [torch.randint(-127, 128, shape, dtype=torch.int8), torch.rand(shape[0]) / D]
         else: tensors.append(torch.randn(shape) / D ** .5)
         if biased: tensors.append(torch.randn(shape[0]))
-    for _ in range(3): tensors += [torch.randn(D) for _ in range(1 + (form.norm == "layer"))]
+    for _ in range(len(form.biased) // 2): tensors += [torch.randn(D) for _ in range(1 + (form.norm == "layer"))]
+    if form.encoder:
+        turn = torch.randn(2, n, form.rotated // 2)
+        return torch.randn(n, D), turn, torch.zeros(n), tensors
     def cache(): return torch.randn(sentences, g, n, K), torch.randn(sentences, g, n, K)
     bias = torch.zeros(sentences, n)
     turn = torch.randn(2, form.rotated // 2)
@@ -306,10 +341,11 @@ def compiler_options(
     form:LayerForm, # Form of a layer
 )->dict:            # Options of Inductor
     "Return the options; code for threads asks for their number at each call."
-    many_threads = form.many or form.d_model * form.d_ff >= LARGE
+    several_rows = form.many or form.encoder
+    many_threads = several_rows or form.d_model * form.d_ff >= LARGE
     threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
-    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.many],
-            "aot_inductor.allow_stack_allocation": not form.many, **threads}
+    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[several_rows],
+            "aot_inductor.allow_stack_allocation": not several_rows, **threads}
 
 def compile_form(
     form:LayerForm, # Form of a layer
@@ -321,11 +357,13 @@ def compile_form(
     B, P, S = (Dim(name, min=2, max=2**16) for name in "BPS")
     rows = {0: B} if form.many else {}
     own, source = {**rows, 2: P}, {**rows, 2: S}
+    sizes = rows, None, own, own, {**rows, 1: P}, source, source, {**rows, 1: S}
+    if form.encoder: sizes = {0: S}, {1: S}, {0: S}
     inputs = example_inputs(form, 4 if form.many else 1)
-    sizes = (rows, None, own, own, {**rows, 1: P}, source, source, {**rows, 1: S},
-             [None] * len(inputs[-1]))
+    step = EncoderStep(form) if form.encoder else LayerStep(form)
     with torch.no_grad():
-        graph = export(LayerStep(form), inputs, dynamic_shapes=sizes, strict=False)
+        graph = export(step, inputs, dynamic_shapes=(*sizes, [None] * len(inputs[-1])),
+                       strict=False)
         aoti_compile_and_package(graph, package_path=str(path),
                                  inductor_configs=compiler_options(form))
 
@@ -383,12 +421,6 @@ def write_code(
         finally: made.unlink(missing_ok=True)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00024
-def warn_not_compiled(
-    reason:str, # Why
-)->None:
-    "Warn that the decoding program is used in place of compiled code."
-    warnings.warn(f"engine='compiled' uses the decoding program: {reason}.", stacklevel=2)
-
 def check_code(path):
     "Check the owner of a file of code; remove it if it is damaged."
     check_owner(path)
@@ -403,18 +435,13 @@ def load_code(path):
     "The compiled function of a file, without torch's Python compiler, whose import takes seconds."
     return torch._C._aoti.AOTIModelPackageLoader(str(path), "model", False, 1, -1).boxed_run
 
-@lru_cache
-def compiled_step(
+def stored_code(
     form:LayerForm, # Form of a layer
-)->Callable|None:   # List of tensors to a list of tensors; None: it cannot be compiled
+)->Callable:        # List of tensors to a list of tensors
     "Load the compiled step of a layer, and compile it if there is none."
-    try:
-        path = code_file(form)
-        private_folder(path.parent)
-        with file_lock(path.with_suffix(".lock")):
-            if not path.exists(): write_code(form, path)
-            check_code(path)
-            return load_code(path)
-    except Exception as error: # no home folder, compiler or space, a damaged file
-        warn_not_compiled(short_text(str(error).removesuffix("."), 200))
-        return None
+    path = code_file(form)
+    private_folder(path.parent)
+    with file_lock(path.with_suffix(".lock")):
+        if not path.exists(): write_code(form, path)
+        check_code(path)
+        return load_code(path)

@@ -252,6 +252,7 @@ class Program:
         self.h = sizes.h
         self.groups = sizes.groups # heads of keys and values
         self.width = sizes.width   # of each head
+        self.kept = {} # what a pass makes once, such as compiled code
 
     def output_for(self,
         tokens:Tensor|None, # Token ids `(n,)`, as from a shortlist; None: all

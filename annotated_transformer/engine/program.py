@@ -168,7 +168,9 @@ class Source:
         layout:Layout,     # Places
         src:Tensor,        # Source ids `(B, S)`
         mask:Tensor|None,  # Source mask `(B, 1, S)`
+        encode:Callable=encode, # Pass of the encoder
     ):
+        self.encode = encode
         self.width = src.size(1)
         sentences = len(src)
         columns = max(16 - self.width, 0) # `bmm` is faster from 16 positions
@@ -184,7 +186,7 @@ class Source:
     def read(self, program, positions, tokens, src, bias):
         "Encode the source; return its keys and values in each decoder layer `(N, 2, B, g, S, K)`."
         table = cache.PositionTable(positions, program.weights).first(src.size(1))
-        memory = encode(program, tokens, src, table, bias[:, None, None])
+        memory = self.encode(program, tokens, src, table, bias[:, None, None])
         width = 2 * len(program.decoder) * program.groups * program.width
         kv = tokens.spread(program.source, memory, memory.new_zeros(src.numel() + 1, width))
         kv = kv.unflatten(-1, (-1, 2, program.groups, program.width))   # (B, S, N, 2, g, K)
@@ -281,9 +283,9 @@ class ProgramStep:
         self.mask = mask
         self.layout = Layout(len(src), src.device)
         self.slots = Slots(self.program, self.layout)
-        self.source = Source(self.program, model.src_embed[1], self.layout, src, mask)
-        layers = getattr(self.program.linear, "decoder_pass", DecoderPass) # some factories have it
-        self.layers = layers(self.program, self.layout, self.slots, self.source)
+        passes = getattr(self.program.linear, "passes", (encode, DecoderPass)) # of some factories
+        self.source = Source(self.program, model.src_embed[1], self.layout, src, mask, passes[0])
+        self.layers = passes[1](self.program, self.layout, self.slots, self.source)
         self.table = cache.PositionTable(model.tgt_embed[1], self.program.weights)
         self.output = None # the output layer, for the tokens of the first call
 
