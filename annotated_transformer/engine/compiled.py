@@ -298,7 +298,8 @@ class EncoderStep(LayerStep):
     def attend_to_all(self, layer, x, turn, bias):
         "Self-attention; the queries of a group are rows of one product."
         form, n = self.form, x.size(0)
-        x = layer.product(0, x).view(n, -1, form.width).transpose(0, 1)   # (h + 2g, n, K)
+        x = layer.product(0, x).view(n, form.h + 2 * form.groups, form.width)
+        x = x.transpose(0, 1)                                             # (h + 2g, n, K)
         turned = form.h + form.groups
         x, v = x.split((turned, form.groups))
         q, k = rotate_pairs(x, turn, form.rotated).split((form.h, form.groups))
@@ -324,7 +325,8 @@ def example_inputs(
             tensors += [torch.randint(-127, 128, shape, dtype=torch.int8), torch.rand(shape[0]) / D]
         else: tensors.append(torch.randn(shape) / D ** .5)
         if biased: tensors.append(torch.randn(shape[0]))
-    for _ in range(len(form.biased) // 2): tensors += [torch.randn(D) for _ in range(1 + (form.norm == "layer"))]
+    vectors = len(form.biased) // 2 * (2 if form.norm == "layer" else 1)
+    tensors += [torch.randn(D) for _ in range(vectors)]
     if form.encoder:
         turn = torch.randn(2, n, form.rotated // 2)
         return torch.randn(n, D), turn, torch.zeros(n), tensors
@@ -363,7 +365,7 @@ def compile_form(
     step = EncoderStep(form) if form.encoder else LayerStep(form)
     with torch.no_grad():
         graph = export(step, inputs, dynamic_shapes=(*sizes, [None] * len(inputs[-1])),
-                       strict=False)
+                       strict=False, prefer_deferred_runtime_asserts_over_guards=True)
         aoti_compile_and_package(graph, package_path=str(path),
                                  inductor_configs=compiler_options(form))
 
