@@ -112,9 +112,9 @@ def layer_form(
 )->LayerForm|None: # None: other parts, type or device, or layers of several forms
     "Return the form of the layers of a program."
     weights = program.weights
-    if layers is None: layers = program.decoder
+    chosen = program.decoder if layers is None else layers
     if weights.dtype != torch.float32 or weights.device.type != "cpu": return None
-    forms = {_form_of(program, layer, many) for layer in layers}
+    forms = {_form_of(program, layer, many) for layer in chosen}
     return forms.pop() if len(forms) == 1 else None
 
 # %% ../../nbs/19a_compiled.ipynb #19c00042
