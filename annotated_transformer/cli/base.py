@@ -274,7 +274,8 @@ def user_path(option, value):
     except RuntimeError: raise ValueError(f"{given}: no home folder is known for ~.") from None
 
 # %% ../../nbs/76_cli_base.ipynb #1e4f3a41
-EngineOption = Annotated[str, f"Implementation: {', '.join(ENGINES[:-1])} or {ENGINES[-1]}"]
+_engines = f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}"
+EngineOption = Annotated[str, f"Implementation: {_engines}"]
 
 def load_models(
     names,              # A folder, several with commas between, or pocket
