@@ -320,7 +320,7 @@ RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabul
     "everyday/quick": _recipe(
         preset("small", d_model=192, d_ff=768, tie="all", dropout=0.05, attention_dropout=0.,
                activation_dropout=0.), 6000,
-        epochs=2, max_tokens=2500, peak_lr=.0045, warmup_steps=200, **_MUON),
+        epochs=1, max_tokens=1500, peak_lr=.0045, warmup_steps=200, **_MUON),
     "multi30k": _recipe(
         _REGULAR, 8000, epochs=28, schedule="cosine", average_checkpoints=3),
     "multi30k/speedrun": _recipe(
