@@ -6,6 +6,7 @@
 __all__ = ['TRACKS', 'SEEDS', 'Track', 'race_commands', 'run_seed', 'entry', 'records', 'speedrun', 'at_speedrun']
 
 # %% ../../nbs/80b_cli_speedrun.ipynb #80b00003
+import shlex
 import subprocess
 import sys
 import time
@@ -87,7 +88,7 @@ def entry(
     "Sum up the runs of a track."
     track = TRACKS[name]
     scores = [run["bleu"] for run in runs]
-    commands = [" ".join(words) for words in race_commands(track, 0, Path("model"), settings)]
+    commands = [shlex.join(words) for words in race_commands(track, 0, Path("model"), settings)]
     return dict(
         date=date.today().isoformat(), track=name, what=what,
         seconds=median(run["seconds"] for run in runs), bleu=round(mean(scores), 2),
