@@ -39,7 +39,7 @@ from ..checks import short_text
 from ..layers import GELUNetwork, SiLUNetwork, SwiGLU
 from ..signals import phase
 from ..transformer import PositionwiseFeedForward
-from .products import DecoderProducts, Norm
+from .products import DecoderProducts, Norm, integer_sums
 
 # %% ../../nbs/19a_compiled.ipynb #19c00007
 NETWORKS = {PositionwiseFeedForward: "relu", GELUNetwork: "gelu", SiLUNetwork: "silu",
@@ -150,7 +150,7 @@ def int8_product(x, q, steps, bias, relu=False):
     "The product of `Int8Product`."
     largest = x.abs().amax(1, keepdim=True)                             # (B, 1)
     rounded = (x * (127 / largest)).round().to(torch.int8)
-    x = torch.ops.aten._int_mm(rounded, q.t()).float() * steps * largest
+    x = integer_sums(rounded, q.t()).float() * steps * largest
     if bias is not None: x = x + bias
     return x.relu() if relu else x
 

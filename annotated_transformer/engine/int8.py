@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .products import float_linear
+from .products import float_linear, integer_sums
 
 # %% ../../nbs/19_int8.ipynb #c567d548
 SMALLEST = torch.finfo(torch.float32).tiny # Scale of a row of zeros: a normal number
@@ -35,9 +35,7 @@ def quantize_rows(
 # %% ../../nbs/19_int8.ipynb #953c7218
 def int_mm(q, layout, scale):
     "Integer product, then the scales."
-    if q.size(1) == 1: sums = q.to(torch.int32) * layout # torch 2.13 leaves them unset with AVX512
-    else: sums = torch.ops.aten._int_mm(q, layout)
-    return sums.to(torch.float32).mul_(scale)
+    return integer_sums(q, layout).to(torch.float32).mul_(scale)
 
 def qlinear(q, layout, scale):
     "Integer product and scales in one pass of oneDNN; flipping the top bit adds 128."
