@@ -56,7 +56,8 @@ def compiled_layers(
     if (many, encoder) not in program.kept:
         layers = program.encoder if encoder else program.decoder
         form = layer_form(program, many, layers)
-        if form is None and not encoder:
+        if form is None and "warned" not in program.kept:
+            program.kept["warned"] = True # once for both stacks
             warn_not_compiled("the model has parts or a type without code")
         program.kept[many, encoder] = form and compiled_step(form), [*map(layer_tensors, layers)]
     return program.kept[many, encoder]

@@ -9,7 +9,6 @@ __all__ = ['KNOWN', 'ORDER', 'PARTS', 'FLOATS', 'attend', 'Layout', 'Slots', 'So
 # %% ../../nbs/18_program.ipynb #017b9c4a
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import zip_longest
 
 import torch
 import torch.nn.functional as F
@@ -501,19 +500,20 @@ class IncrementalDecoder:
         src:Tensor,            # Source ids `(B, S)`
         mask:Tensor|None=None, # Source mask `(B, 1, S)`
         linear:Callable|None=None, # Factory of the products of known models
-        marks:Sequence[list|None]=(), # Of each model, as from `fast_mode`; empty: make them
+        marks:Sequence[list|None]=(), # Of each model, as from `fast_mode`; (): make them
     ):
         if not isinstance(models, (Sequence, nn.ModuleList)): models = [models]
         shortlist = getattr(models[0], "shortlist", None) # other libraries' models have none
         self.tokens = shortlist(src) if shortlist else None # token ids of the logits' columns
         self.steps = []
-        for model, seen in zip_longest(models, marks):
+        for model, seen in zip(models, marks or map(known_marks, models), strict=True):
             self.steps.append(self.step_class(model, seen)(model, src, mask, linear, seen))
 
-    def step_class(self, model, marks=None):
-        "The first kind of step that accepts a model; one with marks `is_known`."
+    def step_class(self, model, marks):
+        "The first kind of step that accepts a model; one without marks has no program."
         for step, accepts in self.kinds:
-            if marks and accepts is is_known or accepts(model): return step
+            fits = marks is not None if accepts is is_known else accepts(model)
+            if fits: return step
 
     @property
     def mask(self)->Tensor|None: # `(B, 1, S)`
