@@ -115,6 +115,7 @@ site: _vendor/done ## the site, in _site; it needs no network to be read
 	$(BIN)/python -W ignore docs/llms.py _sphinx _site
 	cp -r _sphinx/pictures _site/ # of charts, for readers without scripts
 	cp -rL nbs/live _site/ # with the pocket model, which is a link
+	cp -r nbs/learn _site/ # the Transformer without a library, which learns in the page
 	$(BIN)/python -W ignore .ci/live_models.py _site/live
 
 types: _vendor/done ## pyright on the core, the engine and the base modules
@@ -125,6 +126,7 @@ preview: site ## the site on http://localhost:8000
 
 test-site: site ## every page in a browser (Chromium) that reaches nothing but this site
 	$(BIN)/python docs/test_menu.py
+	$(BIN)/python docs/test_describe.py
 	$(BIN)/python docs/test_bridge.py
 	$(BIN)/python -W ignore docs/test_llms.py _site
 	$(BIN)/python .ci/site.py _site

@@ -73,7 +73,13 @@ def one(spec, root): # a chart without panels
 
 def panels(spec): return next((spec[key] for key in ('hconcat', 'vconcat', 'concat') if key in spec), [])
 
-def described(spec, root): # kind, title and content
+def described(spec, root): # kind, title and content; a text of its own replaces what the data say
+    kind, title, body = from_data(spec, root)
+    return kind, title, own_words(spec) or body
+
+def own_words(spec): return spec.get('description') or next((layer['description'] for layer in spec.get('layer', []) if layer.get('description')), '')
+
+def from_data(spec, root):
     if spec.get('layer'):
         layers = [layer | {'data': layer.get('data', spec.get('data')), 'encoding': spec.get('encoding', {}) | layer.get('encoding', {})} for layer in spec['layer']]
         kind, title, body = max((one(layer, root) for layer in layers), key=lambda layer: len(layer[2]))
@@ -83,13 +89,13 @@ def described(spec, root): # kind, title and content
         return f'{kind} in panels', text(spec.get('title')) or title, body
     if not panels(spec): return one(spec, root)
     inner = [described(part, root) for part in panels(spec)]
-    bodies = '. '.join(f'{title or kind}: {body}' if body else title or kind for kind, title, body in inner)
+    bodies = '. '.join(f'{title or kind}: {body.rstrip(".")}' if body else title or kind for kind, title, body in inner)
     kinds = {kind for kind, _, _ in inner}
     return f'{len(inner)} panels, {kinds.pop().lower() if len(kinds) == 1 else "charts"}', text(spec.get('title')), bodies
 
 def describe(spec):
     "A chart's own description, or its kind, title and what the data say."
-    if spec.get('description'): return spec['description']
+    if own_words(spec): return own_words(spec)
     kind, title, body = described(spec, spec)
     words = f'{kind}{": " + title if title else ""}{". " + body if body else ""}'
     words = re.sub(r'\s+', ' ', words.replace('▁', '_'))
