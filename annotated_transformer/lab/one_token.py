@@ -282,7 +282,7 @@ def _number_layers(cells, line):
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
             alt.Tooltip("number_text:N", title="value")]
     masked = "datum.code == 2047"
-    sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[1]), alt.value(OKABE_ITO[0]))
+    sign = alt.condition("datum.value < 0", alt.value(OKABE_ITO[0]), alt.value(OKABE_ITO[1]))
     scale = alt.Scale(domain=[0, 1], range=[.03, .8]) # numbers stay readable
     strength = alt.Opacity("strength:Q", legend=None, scale=scale)
     place = dict(x=_across("left"), x2="right", y=line, tooltip=tips)
