@@ -191,7 +191,6 @@ class SublayerConnection(nn.Module):
         self.norm = LayerNorm(size)
         self.dropout = nn.Dropout(dropout)
         self.norm_first = norm_first
-
     def forward(self, x:Tensor, sublayer:Callable)->Tensor: # `(B, T, D)`
         "x + dropout(sublayer(norm(x))), or norm(x + dropout(sublayer(x)))."
         if self.norm_first: return x + self.dropout(sublayer(self.norm(x)))
@@ -464,7 +463,8 @@ def make_model(
         Encoder(EncoderLayer(d_model, self_attn(), ff(), dropout, norm_first), N),
         Decoder(DecoderLayer(d_model, self_attn(), attn(), ff(), dropout, norm_first), N_decoder),
         embed(src_vocab), embed(tgt_vocab), Generator(d_model, tgt_vocab, bias))
-    return init_weights(tie_embeddings(model, tie))
+    init_weights(tie_embeddings(model, tie))
+    return model
 
 # %% ../nbs/01_transformer.ipynb #33745203
 class Batch:
