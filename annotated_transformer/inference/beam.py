@@ -57,6 +57,7 @@ class SearchOptions:
     min_len:int = 0                 # Minimum length, start and end symbol included
     no_repeat_ngram_size:int = 0    # N-grams of this size occur at most once; 0: no constraint
     coverage_penalty:float = 0.0    # Weight β of the coverage penalty (§7 of Wu et al. 2016)
+    rules:str = "paper"             # Length penalty and end of the search; or "transformers"
 
     def __post_init__(self):
         check_number("beam_size", self.beam_size, 1, 1000, whole=True)
@@ -67,6 +68,14 @@ class SearchOptions:
         check_number("coverage_penalty", self.coverage_penalty, 0, 10)
         if self.n_best > 1 and self.beam_size == 1:
             raise ValueError(f"n_best={self.n_best} needs a beam_size of 2 or more.")
+        check_choice("rules", self.rules, ("paper", "transformers"))
+        if self.rules == "paper": return
+        if self.n_best > self.beam_size:
+            raise ValueError(f"n_best={self.n_best} is more than beam_size={self.beam_size}, "
+                             "which rules='transformers' permits.")
+        if self.coverage_penalty:
+            raise ValueError(f"coverage_penalty={self.coverage_penalty} is not among "
+                             "rules='transformers'.")
 
     @property
     def constrained(self)->bool: # True if some tokens may be forbidden
@@ -216,6 +225,9 @@ def beam_search(
     src, mask = check_source(src, src_mask, start_symbol=start_symbol, end_symbol=end_symbol)
     check_number("end_symbol", end_symbol, whole=True)
     limit = check_limits(max_len, src)
+    if options.rules == "transformers":
+        if guide is not None: raise ValueError("rules='transformers' has no constraints.")
+        limit = (limit - 1).clamp(min=1) # the last token is the end symbol
     start = check_ids("begin", src.new_tensor([[start_symbol, *begin]]))[0]
     with decoding_models(model) as models:
         rows = len(src) if on_step or guide else _rows_at_once(models, options.beam_size)
@@ -239,7 +251,8 @@ def _rows_at_once(models, beam_size):
 def _search_rows(models, src, mask, limit, start, end_symbol, options, on_step, guide):
     "The hypotheses of some sentences."
     state = _BeamState(src, limit, start, options.coverage_penalty)
-    finished = _FinishedHypotheses(len(src), options.n_best, src.device)
+    places = options.n_best if options.rules == "paper" else options.beam_size
+    finished = _FinishedHypotheses(len(src), places, src.device)
     rows = state.rows
     if guide is not None: guide.keep_sentences(limit > len(start))
     with fast_mode(models) as marks:
@@ -247,7 +260,7 @@ def _search_rows(models, src, mask, limit, start, end_symbol, options, on_step, 
         decoder = IncrementalDecoder(models, src[rows], seen, marks=marks)
         while len(state.rows):
             beam_step(decoder, state, finished, end_symbol, options, on_step, guide)
-    return finished.hypotheses()
+    return [hypotheses[:options.n_best] for hypotheses in finished.hypotheses()]
 
 # %% ../../nbs/46_beam.ipynb #8f964073
 def beam_step(decoder, state, finished, end_symbol, options, on_step, guide=None):
@@ -256,7 +269,10 @@ def beam_step(decoder, state, finished, end_symbol, options, on_step, guide=None
     parent = _extend(decoder, state, finished, end_symbol, options, guide)
     score = _scores(decoder, state, options)
     ended = state.ids[..., -1] == end_symbol
-    finished.offer(state.rows, state.ids, state.cum_logp, score, ended)
+    offered = ended
+    if options.rules == "transformers": # only the best `beam_size` candidates may end
+        offered = ended & (torch.arange(ended.size(1), device=ended.device) < options.beam_size)
+    finished.offer(state.rows, state.ids, state.cum_logp, score, offered)
     running = state.cum_logp[..., -1].masked_fill(ended, -math.inf)
     size = min(options.beam_size, ended.size(1))
     if guide is None: total, best = running.topk(size)
@@ -268,18 +284,33 @@ def beam_step(decoder, state, finished, end_symbol, options, on_step, guide=None
         on_step(state.rows, state.ids, state.cum_logp, score, next_prefix)
     state.keep_prefixes(best)
     state.cum_logp[..., -1] = total # -inf where fewer prefixes continue than there are places
+    ends = _end_as_generate if options.rules == "transformers" else _end_full
+    stay = ends(state, finished, total, _pick(score, best), options, guide)
+    decoder.reorder(*_surviving_rows(_pick(parent, best), stay, k))
+    state.keep_sentences(stay)
+    if guide is not None: guide.keep_sentences(stay)
+
+def _end_full(state, finished, total, score, options, guide):
+    "Offer prefixes of full length where none has ended; return which sentences continue."
     full = state.limit == state.ids.size(-1)
     none_ended = finished.score[state.rows, 0].isinf()
     allowed = (full & none_ended)[:, None] & total.isfinite()
     if guide is not None and allowed.any():
         satisfied = guide.satisfied(allowed.device)
         allowed &= satisfied | ~satisfied.any(1, keepdim=True)
-    finished.offer(state.rows, state.ids, state.cum_logp, _pick(score, best), allowed)
+    finished.offer(state.rows, state.ids, state.cum_logp, score, allowed)
     best_possible = total[:, 0] / length_normalizer(state.limit - 1, options.length_penalty)
-    stay = ~full & (best_possible > finished.score[state.rows, -1])
-    decoder.reorder(*_surviving_rows(_pick(parent, best), stay, k))
-    state.keep_sentences(stay)
-    if guide is not None: guide.keep_sentences(stay)
+    return ~full & (best_possible > finished.score[state.rows, -1])
+
+def _end_as_generate(state, finished, total, score, options, guide):
+    "Stop where the best prefix, at its present length, does not improve; end full ones."
+    tokens = state.ids.size(-1) - 1
+    full = state.limit == state.ids.size(-1)
+    improves = total[:, 0] / tokens ** options.length_penalty > finished.score[state.rows, -1]
+    allowed = (full & improves)[:, None] & total.isfinite()
+    forced = total / (tokens + 1) ** options.length_penalty # the end symbol costs nothing
+    finished.offer(state.rows, state.ids, state.cum_logp, forced, allowed)
+    return ~full & improves
 
 def _surviving_rows(parent, stay, k):
     "Rows of the decoder that continue, and sentences that continue (None: all)."
@@ -305,6 +336,8 @@ def _extend(decoder, state, finished, end_symbol, options, guide=None):
 def _scores(decoder, state, options):
     "Log-probability over length penalty, plus coverage penalty, of each prefix `(R, c)`."
     tokens = state.ids.size(-1) - 1 # without the start symbol
+    if options.rules == "transformers":
+        return state.cum_logp[..., -1] / tokens ** options.length_penalty
     score = state.cum_logp[..., -1] / length_normalizer(tokens, options.length_penalty)
     if not options.coverage_penalty: return score
     return score + _coverage_score(state.attended, decoder.mask, options.coverage_penalty)
