@@ -94,6 +94,7 @@ class ModelDifference:
     near:float      # Largest difference that rounding explains
     first:tuple|None # First modules whose outputs differ, mine and theirs, and by how much
     causes:list[str] # Each makes the models equal, or all together
+    searched:bool = True # Whether one of the models permits a search for causes
 
     @property
     def equal(self)->bool: return self.largest <= self.near and not self.causes
@@ -105,7 +106,11 @@ class ModelDifference:
             mine, theirs, gap = self.first
             where = mine if mine == theirs else f"{mine} and {theirs}"
             lines.append(f"The first outputs that differ are those of {where}, by {gap:.3g}.")
-        lines += self.causes or ["No single cause, and no pair of causes, explains it."]
+        reason = "No single cause, and no pair of causes, explains it."
+        if not self.searched:
+            reason = ("No cause was looked for: give an nn.Module whose weights this project can "
+                      "convert as one of the two.")
+        lines += self.causes or [reason]
         return "\n".join(lines)
 
 # %% ../../nbs/83c_compare.ipynb #doc00050
@@ -209,4 +214,5 @@ def compare(
         fewest = min(([*_lacks(mine.module, form)] for form in forms), key=len)
         causes = [f"Yours has {words}." for words in fewest[:5]]
     if not causes: causes = _causes(mine, theirs, real, near, pairs=True)
-    return ModelDifference(largest, near, first, causes)
+    searched = mine.model is not None or theirs.model is not None
+    return ModelDifference(largest, near, first, causes, searched)
