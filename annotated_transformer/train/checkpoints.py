@@ -134,7 +134,7 @@ def save_weights(
         tensors[name] = p.detach().to(dtype if changed else p.dtype).contiguous()
         if changed and not tensors[name].isfinite().all():
             raise ValueError(f"{name} does not fit into {dtype}: choose torch.bfloat16.")
-    save_tensors(tensors, path)
+    save_tensors(tensors, path, dict(format="pt")) # as transformers demands
 
 def save_tensors(tensors, path, header=None):
     "Write tensors and a header of texts to a `.safetensors` file."
