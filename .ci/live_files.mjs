@@ -105,7 +105,7 @@ for (const [name, ...values] of [["norm_first", false, null, 1, "true"],
   ["d_model", 64, 256, 0, 127, "128", null, 128.5], ["d_ff", 128, 512, 0, null, "256"],
   ["N_decoder", 1, 3, 0, "2"], ["d_k", 16, 64, 0, "32"], ["d_v", 16, 64, 0],
   ["dropout", 2, -1, "0.1", true], ["attention_dropout", 5, "a"], ["norm", "rms", null], ["norm_eps", 1e-5, null, "1e-6"],
-  ["final_norm", false, 1], ["ffn", "gelu", "swiglu", null], ["kv_heads", 1, 2, 0, "4"], ["qk_norm", true, null],
+  ["final_norm", false, 1], ["ffn", "gelu", "swiglu", null], ["kv_heads", 1, 2, 0, "4"], ["qk_norm", true, null], ["decoder", "ssru", null],
   ["unknown", 1, null]])
   for (const value of values) settings(`${name}=${JSON.stringify(value)}`, model({[name]: value}));
 for (const name of ["N", "h", "d_model", "d_ff", "tie"])
@@ -262,7 +262,7 @@ for (const [what, buffer] of [...GOOD, ["BF16", as_bfloat]]) {
 tried++; // another depth of the decoder, other heads, another pair
 {
   const thinner = Object.fromEntries(Object.entries(int8).filter(([name]) => !name.startsWith("decoder.layers.1.")));
-  const usual = {norm: "layer", norm_eps: 1e-6, final_norm: null, ffn: "relu", kv_heads: null, qk_norm: false};
+  const usual = {norm: "layer", norm_eps: 1e-6, final_norm: null, ffn: "relu", kv_heads: null, qk_norm: false, decoder: "attention"};
   const about = {...config, model: {...config.model, ...usual, N_decoder: 1, h: 8}, about: {pair: "en-pt-BR"}};
   const core = await open_model(pack_tensors(thinner), merges, about);
   const {maps, text} = [...translate(core, {...read_state(""), s: "Der Hund schläft."})].at(-1)();

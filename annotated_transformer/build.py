@@ -22,6 +22,7 @@ from annotated_transformer.layers import (
     like_attention,
     like_network,
     like_norm,
+    like_recurrence,
     swap,
 )
 from annotated_transformer.transformer import (
@@ -66,6 +67,8 @@ def _replace_parts(model, config):
     network = NETWORKS[config.ffn]
     like = partial(like_network, kind=network, inner=config.d_ff)
     if network is not PositionwiseFeedForward: swap(model, PositionwiseFeedForward, like)
+    for layer in model.decoder.layers if config.decoder == "ssru" else ():
+        layer.self_attn = like_recurrence(layer.self_attn)
     for kind, new in _attention_kinds(config).items():
         swap(model, kind, partial(like_attention, kind=new))
     for module in model.modules():
@@ -132,7 +135,9 @@ def check_fits(
     N_decoder = c.N_decoder or c.N
     d_k = c.d_k or c.d_model // c.h
     _attention_kinds(config) # raises if they exclude each other
-    heads = (c.h + (c.kv_heads or c.h)) * (d_k + (c.d_v or d_k)) * (c.N + 2 * N_decoder)
+    attentions = c.N + (1 if c.decoder == "ssru" else 2) * N_decoder
+    heads = (c.h + (c.kv_heads or c.h)) * (d_k + (c.d_v or d_k)) * attentions
+    if c.decoder == "ssru": heads += 2 * c.d_model * N_decoder
     inner = (3 if c.ffn == "swiglu" else 2) * c.d_ff * (c.N + N_decoder)
     numbers = c.d_model * (heads + inner + src_vocab + tgt_vocab)
     on_cpu = torch.get_default_device().type == "cpu"

@@ -61,11 +61,13 @@ class TransformerConfig:
     ffn:str = "relu"             # Activation "relu", "gelu" or "silu"; "swiglu": gated network
     kv_heads:int|None = None     # Key and value heads, shared by groups of heads; None: h
     qk_norm:bool = False         # RMSNorm on the queries and keys of each head
+    decoder:str = "attention"    # Its first sub-layer: "attention" or "ssru" (a recurrent unit)
 
     def __post_init__(self):
         _check_fields(
             self, int=(1, MAX_SIZE), float=(0, 1), tie=("none", "decoder", "all"),
-            norm=("layer", "rms"), norm_eps=(1e-12, 1), ffn=("relu", "gelu", "silu", "swiglu"))
+            norm=("layer", "rms"), norm_eps=(1e-12, 1), ffn=("relu", "gelu", "silu", "swiglu"),
+            decoder=("attention", "ssru"))
         if not isinstance(self.positions, str):
             name = short_repr(self.positions)
             raise TypeError(f"positions={name} is not a name: give a string such as 'sinusoidal'.")
@@ -233,7 +235,8 @@ def to_strict_json(
 
 # %% ../nbs/02_config.ipynb #5f9189a8
 # Fields that files of version 0.2 lack
-NEW_FIELDS = "paragraphs", "norm", "norm_eps", "final_norm", "ffn", "kv_heads", "qk_norm"
+NEW_FIELDS = ("paragraphs", "norm", "norm_eps", "final_norm", "ffn", "kv_heads", "qk_norm",
+              "decoder")
 
 def complete_settings(
     given:dict, # Settings by name, as a file holds them

@@ -120,6 +120,7 @@ def layer_form(
 # %% ../../nbs/19a_compiled.ipynb #19c00042
 def _form_of(program, layer, many):
     "Form of one layer; None: it has parts without code."
+    if layer.recurrent: return None
     products = layer_products(layer)
     kinds = {type(product) for product in products}
     decoder = isinstance(layer, DecoderProducts)

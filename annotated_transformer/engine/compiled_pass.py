@@ -59,7 +59,8 @@ def compiled_layers(
         if form is None and "warned" not in program.kept:
             program.kept["warned"] = True # once for both stacks
             warn_not_compiled("the model has parts or a type without code")
-        program.kept[many, encoder] = form and compiled_step(form), [*map(layer_tensors, layers)]
+        tensors = [] if form is None else [*map(layer_tensors, layers)]
+        program.kept[many, encoder] = form and compiled_step(form), tensors
     return program.kept[many, encoder]
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00026

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer.layers import (
+    SSRU,
     GELUNetwork,
     GroupedAttention,
     QKNormAttention,
@@ -210,14 +211,9 @@ class LayerProducts:
         linear:Callable, # Factory of the products
         layer:nn.Module, # An `EncoderLayer` or `DecoderLayer`
     ):
-        attn = layer.self_attn
-        sizes = HeadSizes(attn)
-        W_q, W_k, W_v = sizes.widen(attn.W_q, sizes.h), *_keys_and_values(attn, sizes)
-        self.qkv = _merge(linear, W_q, W_k, W_v, scale=_query_scale(attn, sizes))
-        self.head_norms = isinstance(attn, QKNormAttention)
-        self.rotated = sizes.d_k if isinstance(attn, positions.RotaryAttention) else 0 # channels
-        self.adjust = sizes.adjust_function(attn)
-        self.out = _merge(linear, sizes.widen_output(attn.W_o))
+        self.recurrent = isinstance(layer.self_attn, SSRU)
+        if self.recurrent: self.gates = _merge(linear, layer.self_attn.W, layer.self_attn.W_f)
+        else: self.add_attention(linear, layer.self_attn)
         self.feed = Network(linear, layer.feed_forward)
         self.before = [] # functions of the inputs of each sub-layer
         self.after = []  # and of its sums
@@ -225,6 +221,16 @@ class LayerProducts:
             norm = _norm_function(sublayer.norm)
             self.before.append(norm if sublayer.norm_first else _same)
             self.after.append(_same if sublayer.norm_first else norm)
+
+    def add_attention(self, linear, attn):
+        "Products of a self-attention."
+        sizes = HeadSizes(attn)
+        W_q, W_k, W_v = sizes.widen(attn.W_q, sizes.h), *_keys_and_values(attn, sizes)
+        self.qkv = _merge(linear, W_q, W_k, W_v, scale=_query_scale(attn, sizes))
+        self.head_norms = isinstance(attn, QKNormAttention)
+        self.rotated = sizes.d_k if isinstance(attn, positions.RotaryAttention) else 0 # channels
+        self.adjust = sizes.adjust_function(attn)
+        self.out = _merge(linear, sizes.widen_output(attn.W_o))
 
 class DecoderProducts(LayerProducts):
     "Products of a decoder layer; those of the memory are in `Program.source`."
@@ -245,7 +251,7 @@ class Program:
         linear:Callable=float_linear, # Weights `(out, in)`, bias or None, ReLU -> product
     ):
         layers, proj = model.decoder.layers, model.generator.proj
-        sizes = HeadSizes(layers[0].self_attn)
+        sizes = HeadSizes(layers[0].src_attn)
         self.encoder = [LayerProducts(linear, layer) for layer in model.encoder.layers]
         self.decoder = [DecoderProducts(linear, layer) for layer in layers]
         sources = [w for layer in layers for w in _keys_and_values(layer.src_attn, sizes)]

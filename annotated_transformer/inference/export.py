@@ -32,7 +32,7 @@ from ..data.normalize import HIDDEN
 from ..data.words import PAD, SPECIALS, SpecialIds, special_ids
 from ..engine.cache import CachedStep, PositionTable, can_cache, position_limit
 from ..files import atomic_folder, contents
-from ..layers import CombinedAttention
+from ..layers import SSRU, CombinedAttention
 from ..positions import RotaryAttention, ShawAttention
 from .model_folder import check_place, save_tokenizers
 from .models import check_described, check_encoder
@@ -115,10 +115,16 @@ def _common_eps(model):
         raise ValueError(f"the norms have eps={sorted(values)}: CTranslate2 accepts one value.")
     return values.pop()
 
+def _check_decoder(model, name):
+    "Raise for a decoder of recurrent units."
+    if any(isinstance(module, SSRU) for module in model.modules()):
+        raise ValueError(f"decoder='ssru': an export for {name} has 'attention'.")
+
 def ctranslate2_spec(model, h, norm_first, rows=2048):
     "CTranslate2's specification, with the weights of a model of `h` heads and `rows` positions."
     from ctranslate2.specs import common_spec, transformer_spec
     check_encoder(model)
+    _check_decoder(model, "CTranslate2")
     attn = model.encoder.layers[0].self_attn
     if attn.d_k != attn.d_model // h or attn.d_v != attn.d_k:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
@@ -304,6 +310,7 @@ def export_onnx(
     model = copy.deepcopy(translator.model).cpu().float()
     if not can_cache(model):
         raise ValueError(f"{type(model).__name__} has layers that cannot be decoded with a cache.")
+    _check_decoder(model, "ONNX")
     encoder, decoder = _OnnxEncoder(model).eval(), OnnxDecoder(model).eval()
     src = torch.full((3, 5), len(SPECIALS)) # an example; the graph accepts other sizes
     with torch.no_grad(), atomic_folder(check_export_place(folder, "ONNX")) as new:

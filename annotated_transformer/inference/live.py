@@ -43,7 +43,8 @@ def _computed(h, width):
     "Settings -> values that the live page computes; other settings are sizes or dropout."
     return dict(norm_first=[True], final_norm=[True, None], tie=["all"], bias=[True],
                 positions=["sinusoidal"], norm=["layer"], norm_eps=[1e-6], ffn=["relu"],
-                d_k=[width, None], d_v=[width, None], kv_heads=[h, None], qk_norm=[False])
+                d_k=[width, None], d_v=[width, None], kv_heads=[h, None], qk_norm=[False],
+                decoder=["attention"])
 
 # %% ../../nbs/62_live.ipynb #62b00005
 _FILES = "config.json", "tokenizer.json", "model.safetensors", "known_words.safetensors"

@@ -73,7 +73,8 @@ def _accepted(config, name, **further):
         raise ValueError(f"d_model={c.d_model}: {name} needs a multiple of h={c.h}.")
     width = c.d_model // c.h
     accepted = dict(norm=("layer",), qk_norm=(False,), kv_heads=(None, c.h), d_k=(None, width),
-                    d_v=(None, width), ffn=("relu", "gelu", "silu")) | further
+                    d_v=(None, width), ffn=("relu", "gelu", "silu"),
+                    decoder=("attention",)) | further
     for field, values in accepted.items():
         value = vars(c)[field]
         if value in values: continue

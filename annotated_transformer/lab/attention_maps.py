@@ -246,7 +246,7 @@ def attention_of(
     tgt:Tensor,                         # Target ids `(1, T+1)`, `<s>` to the last token
     src_tokens:Sequence[str]|None=None, # Labels of the source ids; None: the ids
     tgt_tokens:Sequence[str]|None=None, # Labels of the target ids; None: the ids
-)->dict[str, HeadMaps]:                 # "encoder", "decoder" and "cross"
+)->dict[str, HeadMaps]:                 # "encoder", "decoder" and "cross", if it has them
     "Run a model on one sentence pair and return weights, queries, keys and values of all heads."
     if not isinstance(model, core.EncoderDecoder):
         raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder.")
@@ -263,6 +263,7 @@ def attention_of(
     for kind, (stack, name) in _ATTENTION_KINDS.items():
         depth = len(model.get_submodule(stack).layers)
         layers = [records[f"{stack}.layers.{i}.{name}"] for i in range(depth)]
+        if not all("weights" in layer for layer in layers): continue # recurrent units
         values = [torch.stack([layer[key][0] for layer in layers]).float().cpu()
                   for key in ("weights", "query", "key", "value")]
         maps[kind] = HeadMaps(*sides[kind], *values)

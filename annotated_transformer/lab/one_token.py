@@ -73,6 +73,8 @@ def _record_translation(translator, text):
     "Translate greedily and record one pass over the result: source ids, target ids, records."
     if not isinstance(translator, Translator):
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
+    if translator.config.decoder != "attention":
+        raise ValueError(f"decoder={translator.config.decoder!r}: a trace shows 'attention'.")
     if not isinstance(text, str) or not text.strip():
         raise ValueError(f"text={text!r} is not a sentence.")
     model = translator.model

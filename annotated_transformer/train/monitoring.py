@@ -29,6 +29,7 @@ from ..charts import Figure, line_chart
 from ..checks import check_model, check_number, require, short_repr
 from ..data.batching import TokenBatches
 from ..files import save_error, write_text
+from ..layers import SSRU
 from .distributed import current_context
 from .hardware import autocast
 
@@ -37,6 +38,11 @@ def _attention_macs(attn, queries, keys):
     "Return the multiply-adds of one attention module for one pair."
     widths = attn.h * (attn.d_k + attn.d_v)
     return widths * (attn.d_model * (queries + keys) + queries * keys)
+
+def _self_macs(unit, positions):
+    "Return the multiply-adds of a decoder's self-attention, or of its recurrent unit."
+    if not isinstance(unit, SSRU): return _attention_macs(unit, positions, positions)
+    return positions * (unit.W.weight.numel() + unit.W_f.weight.numel())
 
 def _feed_forward_macs(feed_forward, positions):
     "Return the multiply-adds of one feed-forward network for one pair."
@@ -58,7 +64,7 @@ def training_flops(
     for layer in model.encoder.layers:
         macs += _attention_macs(layer.self_attn, S, S) + _feed_forward_macs(layer.feed_forward, S)
     for layer in model.decoder.layers:
-        macs += _attention_macs(layer.self_attn, T, T) + _attention_macs(layer.src_attn, T, S)
+        macs += _self_macs(layer.self_attn, T) + _attention_macs(layer.src_attn, T, S)
         macs += _feed_forward_macs(layer.feed_forward, T)
     return 3 * 2 * (B * macs + ntokens * model.generator.proj.weight.numel())
 

@@ -15,6 +15,7 @@ const FIXED = { // settings with one form here, and their value in files that le
   final_norm: [true, true],
   ffn: ["relu", "relu"],
   qk_norm: [false, false],
+  decoder: ["attention", "attention"],
 };
 
 const OTHER = ["dropout", "attention_dropout", "activation_dropout"]; // without effect here
