@@ -93,6 +93,7 @@ def check_place(folder):
 def model_card(
     translator,     # A `Translator`
     precision=None, # How the weights are stored; None: not stated
+    library:str="annotated_transformer", # Library that opens the folder; or "transformers"
 )->str:             # Markdown
     "Return the README of a saved model."
     langs = [_cell(lang) for lang in translator.about.get("pair", "?-?").split("-")]
@@ -100,12 +101,22 @@ def model_card(
     facts = _card_facts(translator) | dict(precision=precision)
     rows = [f"| {name} | {_cell(fact)} |" for name, fact in facts.items() if fact]
     return "\n".join([
-        "---", "library_name: annotated_transformer", "pipeline_tag: translation",
+        "---", f"library_name: {library}", "pipeline_tag: translation",
         f"language: {language}", "---", "", f"# Translation, {' to '.join(langs)}", "",
         "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "",
         "| | |", "|---|---|", *rows, "", *_picture_line(translator), "```python",
+        *_USE[library], "```", ""])
+
+_USE = { # Library -> lines of Python that translate
+    "annotated_transformer": [
         "from annotated_transformer.inference.translator import Translator",
-        'Translator.from_pretrained("this-folder").translate("…")', "```", ""])
+        'Translator.from_pretrained("this-folder").translate("…")'],
+    "transformers": [
+        "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
+        'tokenizer = AutoTokenizer.from_pretrained("this-folder")',
+        'model = AutoModelForSeq2SeqLM.from_pretrained("this-folder")',
+        'ids = model.generate(**tokenizer("…", return_tensors="pt"))',
+        "tokenizer.decode(ids[0], skip_special_tokens=True)"]}
 
 def _picture(translator):
     "SVG of the log of the training; None if it has none."
