@@ -529,12 +529,12 @@ def _with_scale(weights, settings, scale, like):
 # %% ../../nbs/53_foreign.ipynb #for00058
 _STACKS = {nn.TransformerEncoder: "encoder", nn.TransformerDecoder: "decoder"}
 
-def _fill_part(part, weights):
+def _fill_part(module, weights):
     "Copy weights into a part of a model; a bias that the original lacks is 0."
-    biases = {name: torch.zeros_like(p) for name, p in part.state_dict().items()
+    biases = {name: torch.zeros_like(p) for name, p in module.state_dict().items()
               if name.endswith("bias")}
-    part.load_state_dict(biases | weights)
-    return part.eval()
+    module.load_state_dict(biases | weights)
+    return module.eval()
 
 def _attention(theirs):
     "Convert an `nn.MultiheadAttention` whose queries, keys and values have one width."
@@ -564,9 +564,9 @@ def _convert_part(theirs):
         bias=first.bias is not None, final_norm=theirs.norm is not None, **settings)
     weights = our_names({f"{side}.{n}": w for n, w in check_weights(theirs.state_dict()).items()},
                         "torch")
-    part = empty_model(config, (5, 5)).get_submodule(side)
-    part = _fill_part(part, {n.removeprefix(f"{side}."): w for n, w in weights.items()})
-    return Converted(part, config, "torch")
+    stack = empty_model(config, (5, 5)).get_submodule(side)
+    stack = _fill_part(stack, {n.removeprefix(f"{side}."): w for n, w in weights.items()})
+    return Converted(stack, config, "torch")
 
 # %% ../../nbs/53_foreign.ipynb #for00049
 def difference(
