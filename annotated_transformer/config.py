@@ -143,12 +143,13 @@ class TrainingConfig:
     bpe_dropout:float = 0.0      # Probability that a BPE merge is skipped in training
     ema_decay:float = 0.0        # Decay of a moving average of the weights; 0: none
     paragraphs:bool = False      # Pairs are paragraphs: a text is not split into sentences
+    guided_alignment:float = 0.0 # Weight of the alignment loss of one head; 0: none
 
     def __post_init__(self):
         _check_fields(
             self, int=(1, 2**40), float=(0,), seed=(0, 2**63 - 1), average_every=(0, 2**40),
             label_smoothing=(0, .999), ema_decay=(0, .999999), bpe_dropout=(0, 1),
-            rdrop_alpha=(0, 1e6), weight_decay=(0, 1e3),
+            rdrop_alpha=(0, 1e6), weight_decay=(0, 1e3), guided_alignment=(0, 1e3),
             peak_lr=(1e-12,), max_grad_norm=(1e-12,), precision=("auto", "fp32", "bf16"),
             schedule=("noam", "inverse_sqrt", "cosine", "constant"),
             optimizer=("adam", "adamw", "muon"))
@@ -162,6 +163,9 @@ class TrainingConfig:
                              "exclude each other.")
         if self.optimizer == "adam" and self.weight_decay:
             raise ValueError(f"weight_decay={self.weight_decay} needs optimizer='adamw' or 'muon'.")
+        if self.guided_alignment and self.bpe_dropout:
+            raise ValueError(f"guided_alignment={self.guided_alignment} and "
+                             f"bpe_dropout={self.bpe_dropout} exclude each other.")
 
 # %% ../nbs/02_config.ipynb #eb2ed4a1
 _TRUTH = dict(true=True, yes=True, on=True, false=False, no=False, off=False) | {
@@ -235,8 +239,8 @@ def to_strict_json(
 
 # %% ../nbs/02_config.ipynb #5f9189a8
 # Fields that files of version 0.2 lack
-NEW_FIELDS = ("paragraphs", "norm", "norm_eps", "final_norm", "ffn", "kv_heads", "qk_norm",
-              "decoder")
+NEW_FIELDS = ("paragraphs", "guided_alignment", "norm", "norm_eps", "final_norm", "ffn", "kv_heads",
+              "qk_norm", "decoder")
 
 def complete_settings(
     given:dict, # Settings by name, as a file holds them

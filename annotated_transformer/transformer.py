@@ -87,7 +87,7 @@ def _move_exactly(self, fn, recurse=True): # sinusoids in a new type are rounded
 def _is_recorded(attn)->bool: # inside `record_attention`; never while torch compiles
     return not torch.compiler.is_compiling() and attn in recorders.get()
 def _record(attn, weights):
-    if attn.recorded: recorders.get()[attn](weights.detach())
+    if attn.recorded: recorders.get()[attn](weights)
 
 @contextmanager
 def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
@@ -96,7 +96,7 @@ def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
                if isinstance(m, MultiHeadedAttention)}
     if not modules: raise ValueError(f"{type(model).__name__} contains no MultiHeadedAttention")
     maps = last_maps[model] = {}
-    def recorder(name): return lambda weights: maps.update({name: weights})
+    def recorder(name): return lambda weights: maps.update({name: weights.detach()})
     old = recorders.set({**recorders.get(), **{m: recorder(name) for m, name in modules.items()}})
     compiled = "torch._dynamo" in sys.modules # Compiled code records nothing: leave it aside
     try:

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['smoothed_cross_entropy', 'log_sum_exp', 'loss_and_gradient', 'chunked_loss', 'linear_smoothed_cross_entropy',
-           'CrossEntropyCompute', 'RDropLoss']
+           'CrossEntropyCompute', 'RDropLoss', 'GuidedAttention']
 
 # %% ../../nbs/20_losses.ipynb #61f328e3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ..checks import check_number, is_patched
-from ..transformer import Generator
+from ..transformer import Generator, recorders
 from .cache import gives_logits
 from .fast import is_changed
 
@@ -299,3 +300,41 @@ class RDropLoss(CrossEntropyCompute):
         first, second = _two_passes(logits.log_softmax(-1))
         divergence = ((first.exp() - second.exp()) * (first - second)).sum()
         return loss / 2 + self.alpha / 4 * divergence
+
+# %% ../../nbs/20_losses.ipynb #20g00002
+class GuidedAttention:
+    "Cross-entropy of one head of a cross-attention against the links of a teacher."
+    def __init__(self,
+        attention:nn.Module, # A cross-attention, such as `model.decoder.layers[-1].src_attn`
+        teacher:Callable,    # Ids `(B, S)`, `(B, T)` -> links `(B, T, S)`, rows of sum 1 or 0
+        weight:float=0.1,    # Weight λ of the loss
+        head:int=0,          # Number of the head
+    ):
+        check_number("weight", weight)
+        check_number("head", head, high=attention.h - 1, whole=True)
+        self.attention = attention
+        self.teacher = teacher
+        self.weight = weight
+        self.head = head
+        self.weights = None # of the last pass `(B, h, T, S)`
+
+    @contextmanager
+    def recording(self)->Iterator[None]:
+        "Keep the weights of the passes of the block."
+        def keep(weights): self.weights = weights
+        self.weights = None
+        token = recorders.set({**recorders.get(), self.attention: keep})
+        try: yield
+        finally: recorders.reset(token)
+
+    def __call__(self,
+        src:Tensor, # Source ids `(B, S)`
+        y:Tensor,   # Labels `(B, T)`
+        norm,       # Number of tokens to divide by
+    )->Tensor:      # The loss to differentiate
+        "Return the loss of the recorded weights."
+        if self.weights is None: raise TypeError("the cross-attention recorded no weights.")
+        links = self.teacher(src, y).to(self.weights.device)
+        a = _at_least_float32(self.weights[:, self.head])
+        logs = a.clamp_min(torch.finfo(a.dtype).tiny).log()
+        return -self.weight * (links * logs).sum() / max(norm, 1)

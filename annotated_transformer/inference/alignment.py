@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['word_weights', 'alignment_error_rate', 'Aligner', 'default_aligner', 'Alignment', 'align_pieces', 'ibm_tables',
-           'fit_aligner', 'aligner_of', 'learn_alignment', 'align_texts']
+           'fit_aligner', 'aligner_of', 'learn_alignment', 'align_texts', 'AlignmentTeacher', 'guided_aligner']
 
 # %% ../../nbs/49_alignment.ipynb #8b27d55f
 from collections.abc import Iterable, Sequence
@@ -322,3 +322,51 @@ def align_texts(
             for s, t in zip(sources, targets, strict=True)]
     return align_pieces(translator.model, aligner_of(translator), rows, translator.device,
                         translator.special)
+
+# %% ../../nbs/49_alignment.ipynb #49g00002
+class AlignmentTeacher:
+    "Links between the pieces of training pairs, found by their ids."
+    def __init__(self,
+        pairs:Sequence,        # Pairs (source, target)
+        tokenizers:tuple,      # Source and target tokenizer
+        alignments:Sequence|None=None, # For each pair its links (source word, target word);
+                                       # None: those of IBM model 1
+        special:SpecialIds=SpecialIds(), # Ids of start, end and padding
+    ):
+        if alignments is not None and len(alignments) != len(pairs):
+            raise ValueError(f"alignments has {len(alignments)} entries, train {len(pairs)} pairs.")
+        rows = [[split_pieces(*two) for two in zip(tokenizers, pair)] for pair in pairs]
+        rows = [(s, t, n) for n, (s, t) in enumerate(rows) if s.words and t.words]
+        if alignments is None: tables = ibm_tables([(s.words, t.words) for s, t, _ in rows])
+        else: tables = [_link_table(alignments[n], s, t) for s, t, n in rows]
+        self.tables = {(tuple(s.ids), tuple(t.ids)): table[t.places][:, s.places]
+                       for (s, t, _), table in zip(rows, tables)}
+        self.ends = special.eos, special.pad
+
+    def __call__(self, src, tgt)->Tensor: # `(B, T, S)`, rows of sum 1 or 0
+        "The links of a batch of ids `(B, S)` and labels `(B, T)`."
+        links = torch.zeros(len(src), tgt.size(1), src.size(1))
+        for n, two in enumerate(zip(src.tolist(), tgt.tolist())):
+            key = tuple(tuple(x for x in row if x not in self.ends) for row in two)
+            table = self.tables.get(key)
+            if table is not None: links[n, :table.size(0), :table.size(1)] = table
+        return links / links.sum(-1, keepdim=True).clamp_min(1e-9)
+
+def _link_table(links, s, t):
+    "Links of words as a table `(T, S)`."
+    table = torch.zeros(len(t.words), len(s.words))
+    for i, j in links:
+        if not (0 <= i < len(s.words) and 0 <= j < len(t.words)):
+            raise ValueError(f"alignments: {i}-{j} is no link of {len(s.words)} and "
+                             f"{len(t.words)} words.")
+        table[j, i] = 1
+    return table
+
+def guided_aligner(
+    layers:int, # Number of layers of the decoder
+    heads:int,  # Number of heads
+)->Aligner:     # It reads the first head of the last layer
+    "The aligner of a model with a guided head."
+    weights = [0.] * (layers * heads + 2)
+    weights[(layers - 1) * heads] = 1.
+    return Aligner(tuple(weights), tuple(weights))

@@ -28,6 +28,12 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
+from annotated_transformer.inference.alignment import (
+    Alignment,
+    AlignmentTeacher,
+    align_texts,
+    guided_aligner,
+)
 from annotated_transformer.inference.decoding import (
     GreedySearch,
     Sampling,
@@ -94,7 +100,6 @@ from ..train.monitoring import all_of, saved_picture, training_speed
 from ..train.run import RunOptions
 from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
-from .alignment import Alignment, align_texts
 from .beam import BeamSearch, SearchOptions, search_options
 from .confidence import Confidence, confidences, retry_faulty
 from .constraints import Constraints, prefix_ids
@@ -170,6 +175,7 @@ class TextModel:
         mix:float=0.3,                             # Share of old pairs among the training pairs
         fixed:Sequence[str]=(),                    # Parts of `start` that no update changes
         about:dict|None=None,                      # Further facts to save with the model
+        alignments:Sequence|None=None,             # Links of each pair, for `guided_alignment`
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
@@ -182,6 +188,9 @@ class TextModel:
             data = _TranslationData(parent.mixed(train, training.seed), valid, training, tokenizer,
                                     vocab_size, pair, cache_dir, progress, parent)
             data.further = parent.origin | (about or {})
+            if training.guided_alignment:
+                data.guide(config, alignments, parent)
+                options["teacher"] = data.teacher
             return _train(cls, parent, data, config, training, options)
 
     @classmethod
@@ -665,6 +674,7 @@ class _TranslationData:
                  parent):
         self.further = {} # facts that a resumed run need not share
         self.stored = cache_dir is not None
+        self.teacher = None # of a guided head
         train = as_pairs(train, pair, "train", cache_dir)
         if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
         self.valid_pairs = valid
@@ -679,6 +689,7 @@ class _TranslationData:
                 self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
+        self.train_pairs = train
         with phase("hashing the training pairs"):
             self.hashes = PairSet.of(train)
             self.words = WordSet.of(source for source, _ in islice(train, parent.originals))
@@ -687,6 +698,17 @@ class _TranslationData:
         self.left_out = len(train) - len(self.batches.pairs)
         self.facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=digest,
                           vocabulary=vocabulary_digest(*self.tokenizers))
+
+    def guide(self, config, alignments, parent):
+        "Make the teacher of a guided head."
+        if self.stored: raise ValueError("guided_alignment and cache_dir exclude each other.")
+        if alignments is not None and parent.old:
+            raise ValueError("alignments and old exclude each other.")
+        with phase("aligning the training pairs"):
+            self.teacher = AlignmentTeacher(self.train_pairs, self.tokenizers, alignments,
+                                            special_ids(*self.tokenizers))
+        layers = config.N_decoder or config.N
+        self.further |= dict(alignment=asdict(guided_aligner(layers, config.h)))
 
     def fingerprint(self, config):
         "Settings that a resumed run must share."

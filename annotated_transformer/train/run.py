@@ -81,6 +81,7 @@ class RunOptions:
     extend:bool = False          # More epochs than a cosine schedule began with: it begins anew
     prepare:Callable|None = None # Called with the folder before the first checkpoint is saved
     on_result:Callable|None = None # Called with a sentence about the weights of the result
+    teacher:Callable|None = None # Source and target ids -> links, for `guided_alignment`
 
     def __post_init__(self):
         check_choice("engine", self.engine, ("fast", "plain"))

@@ -54,7 +54,7 @@ from ..checks import check_known, check_model, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
-from ..engine.losses import CrossEntropyCompute, RDropLoss
+from ..engine.losses import CrossEntropyCompute, GuidedAttention, RDropLoss
 from ..signals import Stopped, phase, stop_signals
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
@@ -84,6 +84,7 @@ class BatchLoop:
     scheduler:object = None        # Scheduler, advanced once per update
     max_grad_norm:float|None = None # Maximum gradient norm; None: no clipping
     state:TrainState|None = None   # Counters to continue; None: new ones
+    guide:GuidedAttention|None = None # Further loss of training; None: none
 
     def __post_init__(self):
         if self.max_grad_norm is not None:
@@ -127,9 +128,12 @@ class BatchLoop:
         if self.training: rest = f"the weights are those of update {self.state.step}"
         memory = memory_error(f"batch {number} (counted from 0; {size})", rest)
         gradients = gradients_on() if self.training else torch.no_grad()
+        recording = self.guide.recording() if self.guide else nullcontext()
         with memory, gradients, self.worker.sync(last):
-            out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+            with recording:
+                out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
             total, node = self.loss_compute(out, batch.tgt_y, norm)
+            if self.guide: node = node + self.guide(batch.src, batch.tgt_y, norm)
             loss = float(total)
             if not math.isfinite(loss):
                 raise FloatingPointError(f"the loss of batch {number} (counted from 0) is {loss}: "
@@ -213,6 +217,12 @@ def _epoch_loss(run):
     if run.config.rdrop_alpha: return RDropLoss(*settings, run.config.rdrop_alpha)
     return CrossEntropyCompute(*settings)
 
+def _epoch_guide(run):
+    "Return the alignment loss of the first head of the last layer; None: none."
+    if not run.config.guided_alignment: return None
+    attention = run.worker.model.decoder.layers[-1].src_attn
+    return GuidedAttention(attention, run.options.teacher, run.config.guided_alignment)
+
 def _epoch_batches(run, train, epoch):
     "Yield the batches of this process that are left of an epoch, on its device."
     start = run.progress.updates * run.config.accum_iter
@@ -226,7 +236,8 @@ def _make_updates(run, train, scheduler, bar, signals, current):
     epoch = len(run.history) + 1
     each = run.context.batches_per_process(run.config.accum_iter)
     first = run.progress.updates * each
-    loop = BatchLoop(run.worker, _epoch_loss(run), scheduler, run.config.max_grad_norm, run.state)
+    loop = BatchLoop(run.worker, _epoch_loss(run), scheduler, run.config.max_grad_norm, run.state,
+                     _epoch_guide(run))
     began = perf_counter() - run.progress.seconds
     _seed_update(run)
     for loss, tokens in loop.run(_epoch_batches(run, train, epoch - 1), each, first):
@@ -360,6 +371,9 @@ def _prepare(model, train, valid, config, options:RunOptions)->Run:
     "Check the arguments of `fit` and make its run."
     check_model(model)
     _check_data(train, valid, config)
+    if config.guided_alignment and not options.teacher:
+        raise ValueError(f"guided_alignment={config.guided_alignment} needs teacher, "
+                         "a function from source and target ids to links.")
     if not valid and (options.patience or options.best):
         name = "best" if options.best else "patience"
         raise ValueError(f"{name}={vars(options)[name]} needs valid, pairs to validate on.")
