@@ -186,7 +186,8 @@ def _epoch_callback(folder, samples=()):
 def train(
     data:Annotated[str|list[str], "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
                                   "folder); or several, with weights such as mine.tsv:2"]="pocket",
-    pair:Annotated[str, "Languages, source first"]="de-en",
+    pair:Annotated[str, "Languages, source first; de-en,en-de: one model for both "
+                        "directions"]="de-en",
     preset:Annotated[str, "Model size: base, big, small or tiny, modern-small, or a named recipe "
                           "(default: that of the corpus)"]=None,
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
@@ -428,6 +429,7 @@ def _save_and_score(translator, train, test, given, further):
     with optional.part("scoring"), phase(f"scoring {len(test):,} test pairs"):
         examples = check_outputs(saved, test, given.show)
         saved.about["test"] = asdict(saved.evaluate(test))
+        if "directions" in saved.about: saved.about["tests"] = _direction_scores(saved, test)
     if further:
         with optional.part("scoring before and after"), phase("scoring both corpora"):
             start = further["start"]
@@ -441,6 +443,14 @@ def _save_and_score(translator, train, test, given, further):
     print(f"saved in {given.out}")
     optional.check()
 
+def _direction_scores(translator, test):
+    "Scores of each direction of a model; the sources begin with its token."
+    scores = {}
+    for pair, token in translator.about["directions"].items():
+        own = [two for two in test if two[0].startswith(f"{token} ")]
+        scores[pair] = asdict(translator.direction(pair).evaluate(own))
+    return scores
+
 def _print_results(translator, examples):
     "Print losses, examples and scores of a model."
     loss = translator.about.get("valid_nll")
@@ -450,6 +460,8 @@ def _print_results(translator, examples):
         lines = [f"{name:>9}: {one_line(text)}" for name, text in example.items()]
         print(*lines, "", sep="\n")
     if "test" in translator.about: print(f"test: {Scores(**translator.about['test'])}")
+    for pair, scores in translator.about.get("tests", {}).items():
+        print(f"test, {pair}: {Scores(**scores)}")
     names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
     for name, scores in translator.about.get("domains", {}).items():
         print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")

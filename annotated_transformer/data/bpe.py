@@ -8,6 +8,7 @@ __all__ = ['merge_pair', 'learn_bpe', 'byte_alphabet', 'SubwordTokenizer', 'drop
 
 # %% ../../nbs/24_bpe.ipynb #d6fcf478
 import base64
+import copy
 import json
 import os
 import random
@@ -36,7 +37,7 @@ from annotated_transformer.data.words import (
     read_tokenizer,
 )
 
-from ..checks import check_number, short_repr, short_text
+from ..checks import check_choice, check_number, short_repr, short_text
 from .normalize import clean_text, is_empty
 
 # %% ../../nbs/24_bpe.ipynb #3b8bd79b
@@ -102,6 +103,16 @@ def _piece_ids(merges):
                              "which is not a pair of earlier pieces.")
     return ids
 
+def _check_user_tokens(tokens, ids):
+    "Return user tokens; raise unless they have the form `<name>` and are no pieces."
+    tokens = check_strings("user_tokens", tokens)
+    for token in tokens:
+        if not re.fullmatch(r"<[\w-]{1,30}>", token):
+            raise ValueError(f"user_tokens has {short_repr(token)}, which has not the form <name>.")
+        if token in ids or tokens.count(token) > 1:
+            raise ValueError(f"user_tokens has {token}, which the vocabulary has already.")
+    return tokens
+
 # %% ../../nbs/24_bpe.ipynb #ea1cbb2e
 class SubwordTokenizer(TextTokenizer):
     "Byte-level BPE: every text can be encoded, and decoding returns it exactly."
@@ -110,8 +121,9 @@ class SubwordTokenizer(TextTokenizer):
 
     def __init__(self,
         merges:Iterable[tuple[str, str]], # Pairs of pieces in the order learned, in `byte_alphabet`
+        user_tokens:Iterable[str]=(),     # Further tokens, such as `<2de>`; they are never split
     ):
-        from tokenizers import Tokenizer, models, pre_tokenizers
+        from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
         self.merges = [tuple(pair) for pair in check_strings("merges", merges)]
         ids = _piece_ids(self.merges)
         byte = {char: b for b, char in enumerate(byte_alphabet())}
@@ -120,9 +132,36 @@ class SubwordTokenizer(TextTokenizer):
         self.longest = min(max(map(len, self.bytes)), MAX_WORD)
         self.tok = Tokenizer(models.BPE(ids, self.merges, cache_capacity=0))
         self.tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        self._origin = None
+        self.user_tokens = _check_user_tokens(user_tokens, ids)
+        self.bytes += [b""] * len(self.user_tokens)
+        self.tok.add_special_tokens([AddedToken(token, lstrip=True, normalized=False)
+                                     for token in self.user_tokens])
 
     def __len__(self)->int: return len(self.bytes)
     def __repr__(self): return f"SubwordTokenizer({len(self)} pieces)"
+
+    @property
+    def origin(self)->"SubwordTokenizer":
+        "The tokenizer without the user token that it puts before every text."
+        return self if self._origin is None else self._origin
+
+    def beginning_with(self, token:str)->"SubwordTokenizer": # It shares the pieces
+        "Return a tokenizer that puts a user token before every text that begins with none."
+        check_choice("token", token, self.user_tokens)
+        other = copy.copy(self)
+        other._origin = self.origin
+        other.begin = token
+        return other
+
+    def user_token(self, text:str)->str:
+        "Return the user token that a text begins with; empty: none."
+        return next((t for t in self.user_tokens if text.lstrip().startswith(t)), "")
+
+    def prepare(self, text:str, limit:int|None=None)->str:
+        "Normalize as much of a text as `limit` ids need."
+        text = super().prepare(text, limit)
+        return f"{self.begin} {text}" if self.begin and not self.user_token(text) else text
 
     def encode(self, text:str, limit:int|None=None)->list[int]:
         "Return the ids of a text, without start and end; the first `limit` ids if it is given."
@@ -134,7 +173,7 @@ class SubwordTokenizer(TextTokenizer):
         return [row.ids[:limit] for row in self.tok.encode_batch(texts)]
 
     def decode(self, ids:Iterable[int])->str:
-        "Return the text of ids; specials are left out."
+        "Return the text of ids; specials and user tokens are left out."
         text = b"".join(self.bytes[i] for i in check_row(ids, len(self)))
         return text.decode("utf-8", "replace").removeprefix(" ")
 
@@ -142,11 +181,14 @@ class SubwordTokenizer(TextTokenizer):
         "Return readable pieces: `▁` is a space, `\\xc3` an incomplete character."
         def show(i): return self.bytes[i].decode("utf-8", "backslashreplace").replace(" ", "▁")
         ids = check_row(ids, len(self))
-        return [SPECIALS[i] if i < len(SPECIALS) else show(i) for i in ids]
+        names = dict(enumerate(SPECIALS))
+        names |= dict(enumerate(self.user_tokens, len(self) - len(self.user_tokens)))
+        return [names[i] if i in names else show(i) for i in ids]
 
     def state(self)->dict:
         "Return the arguments of `__init__`."
-        return dict(merges=self.merges)
+        tokens = dict(user_tokens=self.user_tokens) if self.user_tokens else {}
+        return dict(merges=self.merges) | tokens
 
 # %% ../../nbs/24_bpe.ipynb #5651149f
 _OVERLONG = re.compile(rf"\w{{{MAX_WORD + 1},}}|[^\w\s]{{{MAX_WORD + 1},}}")
@@ -156,19 +198,23 @@ def train(cls:SubwordTokenizer,
     texts:Iterable[str],  # Sentences of the training set; of both languages for a joint vocabulary
     vocab_size:int=8000,  # Number of pieces, with 4 specials and 256 bytes
     min_frequency:int=2,  # Smallest count of a pair to merge
+    user_tokens:Iterable[str]=(), # Further tokens, such as `<2de>`; they are never split
 )->SubwordTokenizer:      # Tokenizer; smaller than `vocab_size` if no pair is frequent enough
     "Learn the merges with the `tokenizers` library."
     from tokenizers import ByteLevelBPETokenizer
-    check_number("vocab_size", vocab_size, len(SPECIALS) + 256, 10**7, whole=True)
+    tokens = _check_user_tokens(user_tokens, SPECIALS)
+    least = len(SPECIALS) + 256 + len(tokens)
+    check_number("vocab_size", vocab_size, least, 10**7, whole=True)
     check_number("min_frequency", min_frequency, 0, 2**32 - 1, whole=True)
-    def words(text): return _OVERLONG.sub(" ", " " + clean_text(text))
+    token = re.compile(rf"\s*(?:{'|'.join(tokens)})" if tokens else "$^")
+    def words(text): return _OVERLONG.sub(" ", token.sub("", " " + clean_text(text)))
     texts = (t for t in map(words, check_strings("texts", texts)) if not is_empty(t))
     first = next(texts, None)
     if first is None: raise ValueError(f"texts hold no words of at most {MAX_WORD} characters.")
     tok = ByteLevelBPETokenizer(add_prefix_space=False)
-    tok.train_from_iterator(chain([first], texts), vocab_size, min_frequency,
+    tok.train_from_iterator(chain([first], texts), vocab_size - len(tokens), min_frequency,
                             show_progress=False, special_tokens=SPECIALS)
-    return cls(json.loads(tok.to_str())["model"]["merges"])
+    return cls(json.loads(tok.to_str())["model"]["merges"], tokens)
 
 # %% ../../nbs/24_bpe.ipynb #0f777f9a
 def dropout_merge(
@@ -220,11 +266,20 @@ def sample_batch(self:SubwordTokenizer,
         else: row = [ids[piece] for piece in dropout_merge(word, rank, dropout, draw)]
         stored.append(row)
         return row
+    def encode_part(part):
+        if part in self.user_tokens: return [ids[part]]
+        return [i for word, _ in split(part) for i in encode_word(word)]
     rows = []
     for text in texts:
-        words = split(" " + self.prepare(text, limit))
-        rows.append([i for word, _ in words for i in encode_word(word)][:limit])
+        parts = self.parts(" " + self.prepare(text, limit))
+        rows.append([i for part in parts for i in encode_part(part)][:limit])
     return rows
+
+@patch
+def parts(self:SubwordTokenizer, text:str)->list[str]:
+    "Split a text into user tokens and what is between them."
+    if not self.user_tokens: return [text]
+    return re.split(rf"\s*({'|'.join(self.user_tokens)})", text)
 
 # %% ../../nbs/24_bpe.ipynb #bpe00011
 def _offset(unit):
@@ -461,7 +516,7 @@ def _piece_ends(tokenizer, text, limit):
 class Pieces:
     "A text as ids, with the word of each."
     ids:list    # Ids, without start and end
-    places:list # Number of the word of each id
+    places:list # Number of the word of each id; that of a user token is the number of words
     words:tuple # Words and punctuation marks
 
 # %% ../../nbs/24_bpe.ipynb #ccb0dafe
@@ -476,9 +531,13 @@ def split_pieces(
         raise TypeError(f"tokenizer is a {kind}: words of pieces need a TextTokenizer.")
     text = tokenizer.prepare(text, limit)
     ids, ends = _piece_ends(tokenizer, text, limit)
-    spans = word_spans(text)
+    tokens = "|".join(tokenizer.user_tokens)
+    words = re.sub(tokens, lambda match: " " * len(match[0]), text) if tokens else text
+    spans = word_spans(words)
     starts = [start for start, _ in spans]
     places = [max(bisect_left(starts, end) - 1, 0) for end in ends]
     cut = limit is not None and len(ids) == limit
     spans = spans[:places[-1] + 1] if cut and places else spans
+    first = len(tokenizer) - len(tokenizer.user_tokens) # id of a user token, which is no word
+    places = [len(spans) if i >= first else place for i, place in zip(ids, places)]
     return Pieces(ids, places, tuple(text[start:end] for start, end in spans))

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from annotated_transformer.data.pairs import (
     check_pair_list,
+    directions,
     languages,
     named_columns,
     pair_reader,
@@ -483,7 +484,7 @@ def _loaded(path, split, pair, on_disk, options):
 # %% ../../nbs/31_corpora.ipynb #29c00006
 def load_splits(
     data:str|os.PathLike="pocket", # As for `load_corpus`
-    pair:str="de-en",              # Languages, source first
+    pair:str="de-en",              # Languages, source first; or both directions, `de-en,en-de`
     on_disk:bool=False,            # Keep the training pairs of a path on disk
     filtered:bool=False,           # Drop training pairs as `filter_pairs` does
     typed:float=0.,                # Share of the training pairs that get a typed copy
@@ -491,6 +492,8 @@ def load_splits(
 )->dict[str, Sequence]:            # Pairs of `train`, `valid` and `test`
     "Load the three splits of a corpus."
     check_number("typed", typed, high=1)
+    if tokens := directions(pair):
+        return _both_directions(data, tokens, on_disk, filtered, typed, options)
     names = "train", "valid", "test"
     paths = isinstance(data, (str, os.PathLike)) and data not in CORPORA
     if not paths or os.path.isdir(data):
@@ -505,6 +508,27 @@ def load_splits(
     if typed: splits["train"] = with_copies(splits["train"], typed, pair)
     return splits
 
+def _both_directions(data, tokens, on_disk, filtered, typed, options):
+    "The splits of a corpus in several directions; a source begins with the token of its target."
+    if on_disk: raise ValueError("several directions need training pairs in memory, not on disk.")
+    first, *_ = tokens
+    splits = load_splits(data, first, filtered=filtered, **options)
+    for name, pairs in splits.items():
+        splits[name] = [two for direction in tokens
+                        for two in _marked(pairs, direction, first, tokens)]
+    held = {source for name in ("valid", "test") for source, _ in splits[name]}
+    train = [two for two in splits["train"] if two[0] not in held]
+    if lost := len(splits["train"]) - len(train):
+        warnings.warn(f"{data}: {lost:,} training pairs have a source of the validation or test "
+                      "pairs in one direction, and are left out.", stacklevel=3)
+    if typed: train = with_copies(train, typed, ",".join(tokens))
+    return splits | dict(train=train)
+
+def _marked(pairs, direction, first, tokens):
+    "Pairs of the direction `first` in another one, with its token before the source."
+    if direction != first: pairs = [(target, source) for source, target in pairs]
+    return [(f"{tokens[direction]} {source}", target) for source, target in pairs]
+
 class TypedPairs(list):
     "Training pairs and, after them, typed copies of some; `originals` counts the former."
     originals:int
@@ -517,6 +541,19 @@ def with_copies(
     "Append typed copies to training pairs."
     if isinstance(train, HubPairs):
         raise ValueError(f"typed={typed} needs training pairs in memory: they are on disk.")
-    pairs = TypedPairs([*train, *typed_pairs(train, typed, pair=pair)])
+    tokens = directions(pair)
+    if tokens: copies = _marked_copies(train, typed, tokens)
+    else: copies = typed_pairs(train, typed, pair=pair)
+    pairs = TypedPairs([*train, *copies])
     pairs.originals = len(train)
     return pairs
+
+def _marked_copies(train, typed, tokens):
+    "Typed copies of pairs whose sources begin with the token of a direction."
+    copies = []
+    for direction, token in tokens.items():
+        own = [(source.removeprefix(f"{token} "), target) for source, target in train
+               if source.startswith(f"{token} ")]
+        copies += [(f"{token} {source}", target)
+                   for source, target in typed_pairs(own, typed, pair=direction)]
+    return copies

@@ -227,6 +227,13 @@ class TextTokenizer:
     kind = ""
     special = SpecialIds()
     longest = MAX_WORD  # characters that one id stands for, at most
+    user_tokens = ()    # Further tokens, such as `<2de>`, which are never split
+    begin = ""          # The one that is put before every text
+
+    @property
+    def origin(self)->"TextTokenizer":
+        "The tokenizer without the user token that it puts before every text."
+        return self
 
     def prepare(self, text:str, limit:int|None=None)->str:
         "Normalize as much of a text as `limit` ids need."
@@ -312,7 +319,8 @@ def vocabulary_digest(
     *tokenizers:TextTokenizer, # Tokenizers of source and target; a joint one counts once
 )->str:                        # 64 hexadecimal digits
     "Hash of all pieces and their ids."
-    return json_hash([tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)])
+    origins = dict.fromkeys(tokenizer.origin for tokenizer in tokenizers)
+    return json_hash([tokenizer.state() for tokenizer in origins])
 
 # %% ../../nbs/23_words.ipynb #87816c14
 class WordTokenizer(TextTokenizer):

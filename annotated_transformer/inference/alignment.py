@@ -339,7 +339,7 @@ class AlignmentTeacher:
         rows = [(s, t, n) for n, (s, t) in enumerate(rows) if s.words and t.words]
         if alignments is None: tables = ibm_tables([(s.words, t.words) for s, t, _ in rows])
         else: tables = [_link_table(alignments[n], s, t) for s, t, n in rows]
-        self.tables = {(tuple(s.ids), tuple(t.ids)): table[t.places][:, s.places]
+        self.tables = {(tuple(s.ids), tuple(t.ids)): _piece_table(table, s, t)
                        for (s, t, _), table in zip(rows, tables)}
         self.ends = special.eos, special.pad
 
@@ -351,6 +351,10 @@ class AlignmentTeacher:
             table = self.tables.get(key)
             if table is not None: links[n, :table.size(0), :table.size(1)] = table
         return links / links.sum(-1, keepdim=True).clamp_min(1e-9)
+
+def _piece_table(table, s, t):
+    "Links of pieces `(T, S)`, given those of words; a user token has none."
+    return F.pad(table, (0, 1, 0, 1))[t.places][:, s.places]
 
 def _link_table(links, s, t):
     "Links of words as a table `(T, S)`."

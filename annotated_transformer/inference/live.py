@@ -25,6 +25,8 @@ def check_live(
 )->None:
     "Raise if the live page cannot run a translator."
     tokenizer = translator.src_tokenizer
+    if translator.about.get("directions"):
+        raise ValueError("it has several directions, and the live page reads one.")
     if tokenizer is not translator.tgt_tokenizer:
         raise ValueError("it has two vocabularies, and the live page reads one.")
     if not isinstance(tokenizer, SubwordTokenizer):

@@ -182,6 +182,7 @@ def _card_facts(translator):
         model=f"{layers}, width {config.d_model}, {config.h} heads, {weights:,} weights",
         vocabulary=f"{source:,} source and {target:,} target tokens",
         data=", ".join(_data_facts(about)),
+        directions=", ".join(about.get("directions") or ()),
         typed=about.get("typed"),
         credit=EVERYDAY_CREDIT if "everyday" in _corpora(about) else None,
         start=_start_facts(about), **_domain_facts(about), weights=about.get("weights"),
@@ -191,8 +192,8 @@ def _card_facts(translator):
 # %% ../../nbs/44_model_folder.ipynb #68622d0e
 def save_tokenizers(src_tokenizer, tgt_tokenizer, folder):
     "Write one file for a joint tokenizer, two for separate ones."
-    if src_tokenizer is tgt_tokenizer:
-        src_tokenizer.save(folder/"tokenizer.json")
+    if src_tokenizer.origin is tgt_tokenizer:
+        tgt_tokenizer.save(folder/"tokenizer.json")
         return
     src_tokenizer.save(folder/"src_tokenizer.json")
     tgt_tokenizer.save(folder/"tgt_tokenizer.json")
@@ -350,7 +351,7 @@ def _precision(model, dtype):
 def _config_entries(translator):
     "Entries of config.json."
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
-    return dict(model=asdict(translator.config), joint=tokenizers[0] is tokenizers[1],
+    return dict(model=asdict(translator.config), joint=tokenizers[0].origin is tokenizers[1],
                 vocabulary=vocabulary_digest(*tokenizers), about=translator.about)
 
 

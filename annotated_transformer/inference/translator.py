@@ -84,7 +84,7 @@ from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.corpora import TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
-from ..data.pairs import check_list, languages
+from ..data.pairs import check_list, directions, languages
 from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
 from ..data.words import WordSet, special_ids, vocabulary_digest
@@ -115,6 +115,15 @@ def _check_tokenizer(name, tokenizer):
         raise TypeError(f"{name} is a {type(tokenizer).__name__} without {method}: "
                         "give a SubwordTokenizer or a WordTokenizer.")
 
+def _directed(tokenizer, about):
+    "The source tokenizer; with several directions it begins each text with a token."
+    tokens = about.get("directions")
+    if tokens is None: return tokenizer
+    token = tokens.get(about.get("pair")) if isinstance(tokens, dict) else None
+    if token in tokenizer.user_tokens: return tokenizer.beginning_with(token)
+    raise ValueError(f"about.directions={short_repr(tokens)} has no token of the vocabulary "
+                     f"for {short_repr(about.get('pair'))}.")
+
 # %% ../../nbs/54_translator.ipynb #5459deb5
 ENGINES = "fast", "plain", "int8", "int8-weights", "compiled", "compiled-int8"
 
@@ -142,10 +151,10 @@ class TextModel:
         own = plain(own) if engine == "plain" else accelerate(own)
         self.model = use_int8(own.eval(), engine.startswith("int8"), engine == "int8-weights")
         if engine.startswith("compiled"): use_compiled(self.model, engine == "compiled-int8")
-        self.src_tokenizer = src_tokenizer
+        self.about = about or {}
+        self.src_tokenizer = _directed(src_tokenizer, self.about)
         self.tgt_tokenizer = tgt_tokenizer
         self.config = config
-        self.about = about or {}
         self.lexicon = None
         self.training_pairs = None # a `PairSet`
         self.known_words = None    # a `WordSet` of the sources
@@ -168,7 +177,7 @@ class TextModel:
         training:TrainingConfig=TrainingConfig(),  # Hyper-parameters of the training
         tokenizer:str="bpe",                       # "bpe" or "words", as in `train_tokenizers`
         vocab_size:int=8000,                       # Maximum size of the BPE vocabulary
-        pair:str="de-en",                          # Languages, source first
+        pair:str="de-en",                          # Languages, source first; or several pairs
         cache_dir=None,                            # Folder for the encoded pairs; None: memory
         start=None,                                # Translator to train further, or its folder
         old:Iterable|None=None,                    # Its training pairs; some are mixed in
@@ -188,8 +197,8 @@ class TextModel:
             data = _TranslationData(parent.mixed(train, training.seed), valid, training, tokenizer,
                                     vocab_size, pair, cache_dir, progress, parent)
             data.further = parent.origin | (about or {})
-            if training.guided_alignment:
-                data.guide(config, alignments, parent)
+            if training.guided_alignment or alignments is not None:
+                data.guide(config, alignments, parent, training.guided_alignment)
                 options["teacher"] = data.teacher
             return _train(cls, parent, data, config, training, options)
 
@@ -228,7 +237,10 @@ class _SourceReader:
     "Split source texts into sentences and encode them; too long ones are cut with a warning."
     def __init__(self, translator):
         self.tokenizer = translator.src_tokenizer
-        self.lang = translator.about.get("pair", "xx").split("-")[0]
+        pair = translator.about.get("pair", "xx")
+        tokens = translator.about.get("directions") or {pair: ""}
+        self.langs = {token: pair.split("-")[0] for pair, token in tokens.items()}
+        self.lang = pair.split("-")[0]
         self.max_source = translator.max_source
         self.max_chars = translator.max_chars
 
@@ -247,10 +259,11 @@ class _SourceReader:
     def split(self, text, name):
         "Sentences of a text, or of its first `max_chars` characters."
         clean = clean_prefix(text, self.max_chars + 1)
-        sentences = split_text(clean[:self.max_chars], self.lang)
+        token = next((t for t in self.langs if t and clean.startswith(t)), "")
+        sentences = split_text(clean[:self.max_chars], self.langs.get(token, self.lang))
         if len(sentences) == 1: return [text] # `encode` cuts it
         if len(clean) > self.max_chars: _warn_cut(name, self.max_chars, "characters")
-        return sentences
+        return [*sentences[:1], *(f"{token} {sentence}".lstrip() for sentence in sentences[1:])]
 
 def _warn_cut(name, limit, unit):
     "Warn, every time, that only the beginning of a text is read."
@@ -332,7 +345,10 @@ class ScoringModel(TextModel):
     def trained_on(self, pairs:Iterable[tuple[str, str]])->list[bool]|None: # None: not known
         "Return which pairs were in the training data."
         if self.training_pairs is None: return None
-        return self.training_pairs.known(check_pairs(pairs))
+        pairs = check_pairs(pairs)
+        if token := (self.about.get("directions") or {}).get(self.about.get("pair")):
+            pairs = [(f"{token} {source}", target) for source, target in pairs]
+        return self.training_pairs.known(pairs)
 
 # %% ../../nbs/54_translator.ipynb #ada3daf1
 class Translator(ScoringModel):
@@ -370,7 +386,9 @@ class Translator(ScoringModel):
         models = ensemble_models(self, ensemble)
         if guides: models = [all_tokens(model) for model in models]
         check_choice("split_sentences", split_sentences, (True, False))
-        details = _Details(self, alignments, confidence, check)
+        again = dict(constraints=constraints, glossary=glossary, prefix=prefix, ensemble=ensemble,
+                     max_extra_tokens=max_extra_tokens)
+        details = _Details(self, alignments, confidence, check, again)
         begin = prefix_ids(self.tgt_tokenizer, prefix, max_positions(models))
         if options.beam_size > 1 or n_best or options.constrained or guides:
             search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr, guides, begin)
@@ -473,13 +491,14 @@ def _guides(translator, constraints, glossary):
 
 class _Details:
     "What `translate` adds to translations; false if it is nothing."
-    def __init__(self, translator, alignments, confidence, check):
+    def __init__(self, translator, alignments, confidence, check, settings):
         for name, value in dict(alignments=alignments, confidence=confidence, check=check).items():
             check_choice(name, value, (True, False))
         self.translator = translator
         self.alignments = alignments
         self.confidence = confidence
         self.check = check
+        self.settings = settings # options that a second search must have as well
 
     def __bool__(self): return self.alignments or self.confidence or self.check
 
@@ -488,7 +507,7 @@ class _Details:
         sources = [source for source, row in zip(sentences, candidates) for _ in row]
         texts = [candidate.text for row in candidates for candidate in row]
         if self.check:
-            texts, faults = retry_faulty(self.translator, sources, texts)
+            texts, faults = retry_faulty(self.translator, sources, texts, **self.settings)
             for text, fault in zip(texts, faults): text.fault = fault
         if self.alignments:
             for text, alignment in zip(texts, align_texts(self.translator, sources, texts)):
@@ -598,6 +617,16 @@ def _check_type(name, value, kind):
     if not isinstance(value, kind):
         raise TypeError(f"{name}={short_repr(value)} is not a {kind.__name__}.")
 
+# %% ../../nbs/54_translator.ipynb #54d10004
+@patch
+def direction(self:TextModel, pair:str): # -> Translator that shares the weights
+    "Return the translator of another direction of this model."
+    check_choice("pair", pair, [*(self.about.get("directions") or [self.about.get("pair")])])
+    other = _copy_with(self, self.model)
+    other.about["pair"] = pair
+    other.src_tokenizer = _directed(self.src_tokenizer, other.about)
+    return other
+
 # %% ../../nbs/54_translator.ipynb #21d55b84
 class _Parent:
     "A translator that is trained further; without one, a training from the beginning."
@@ -614,7 +643,7 @@ class _Parent:
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
-        own = start.about.get("pair", pair)
+        own = ",".join(start.about.get("directions") or [start.about.get("pair", pair)])
         if own != pair: raise ValueError(f"pair={pair!r}, but start translates {own!r}.")
         if cache_dir is not None: raise ValueError("cache_dir and start exclude each other.")
         check_number("mix", mix, 0, 0.99)
@@ -630,7 +659,9 @@ class _Parent:
     def tokenizers(self):
         "Source and target tokenizer of the start; None: they are trained."
         if self.start is None: return None
-        return self.start.src_tokenizer, self.start.tgt_tokenizer
+        several = self.start.about.get("directions")
+        source = self.start.src_tokenizer.origin if several else self.start.src_tokenizer
+        return source, self.start.tgt_tokenizer
 
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
@@ -674,6 +705,12 @@ class _TranslationData:
                  parent):
         self.further = {} # facts that a resumed run need not share
         self.stored = cache_dir is not None
+        tokens = directions(pair)
+        if tokens and self.stored:
+            raise ValueError("several directions and cache_dir exclude each other.")
+        if training.guided_alignment and self.stored:
+            raise ValueError("guided_alignment and cache_dir exclude each other.")
+        pair = next(iter(tokens), pair)
         self.teacher = None # of a guided head
         train = as_pairs(train, pair, "train", cache_dir)
         if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
@@ -686,7 +723,8 @@ class _TranslationData:
             train = check_pairs(train, "train")
             self.tokenizers = parent.tokenizers()
             if self.tokenizers is None:
-                self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair)
+                self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair,
+                                                   [*dict.fromkeys(tokens.values())])
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
         self.train_pairs = train
@@ -698,10 +736,12 @@ class _TranslationData:
         self.left_out = len(train) - len(self.batches.pairs)
         self.facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=digest,
                           vocabulary=vocabulary_digest(*self.tokenizers))
+        if tokens: self.facts["directions"] = tokens
 
-    def guide(self, config, alignments, parent):
+    def guide(self, config, alignments, parent, weight):
         "Make the teacher of a guided head."
-        if self.stored: raise ValueError("guided_alignment and cache_dir exclude each other.")
+        if not weight:
+            raise ValueError("alignments needs guided_alignment, the weight of their loss.")
         if alignments is not None and parent.old:
             raise ValueError("alignments and old exclude each other.")
         with phase("aligning the training pairs"):

@@ -69,17 +69,20 @@ def train_tokenizers(
     kind:str="bpe",                  # "bpe" (joint subwords) or "words" (one vocabulary per side)
     vocab_size:int=8000,             # Maximum size of the BPE vocabulary
     pair:str="de-en",                # Languages, source first
+    user_tokens:Sequence[str]=(),    # Tokens of a BPE vocabulary that are never split
 )->tuple:                            # Source and target tokenizer; for "bpe" the same object
     "Train tokenizers on the training pairs."
     check_choice("tokenizer", kind, ("bpe", "words"))
     langs = languages(pair)
+    if user_tokens and kind != "bpe":
+        raise ValueError(f"tokenizer={short_repr(kind)} has no user tokens: choose bpe.")
     with phase(f"learning the vocabulary ({kind})", unit="texts") as current:
         def texts(*sides):
             for two in pairs:
                 for side in sides: yield two[side]
                 current.step(len(sides))
         if kind == "bpe":
-            joint = SubwordTokenizer.train(texts(0, 1), vocab_size)
+            joint = SubwordTokenizer.train(texts(0, 1), vocab_size, user_tokens=user_tokens)
             return joint, joint
         return tuple(WordTokenizer.train(texts(side), lang) for side, lang in enumerate(langs))
 

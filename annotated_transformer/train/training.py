@@ -108,10 +108,9 @@ class BatchLoop:
         for group in chunked(check_batches(data_iter), accum_iter):
             if self.training: self.optimizer.zero_grad(set_to_none=True)
             tokens, = all_reduce_sum(sum(int(batch.ntokens) for batch in group))
-            last = seen + len(group) - 1
             loss = 0.
             for n, batch in enumerate(group, seen):
-                loss += self.batch_loss(n, batch, tokens, n == last)
+                loss += self.batch_loss(n, batch, tokens, n == seen + len(group) - 1)
             loss, = all_reduce_sum(loss)
             seen += len(group)
             if self.training: self.update(group)
@@ -128,10 +127,8 @@ class BatchLoop:
         if self.training: rest = f"the weights are those of update {self.state.step}"
         memory = memory_error(f"batch {number} (counted from 0; {size})", rest)
         gradients = gradients_on() if self.training else torch.no_grad()
-        recording = self.guide.recording() if self.guide else nullcontext()
         with memory, gradients, self.worker.sync(last):
-            with recording:
-                out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
+            out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
             total, node = self.loss_compute(out, batch.tgt_y, norm)
             if self.guide: node = node + self.guide(batch.src, batch.tgt_y, norm)
             loss = float(total)
@@ -240,18 +237,20 @@ def _make_updates(run, train, scheduler, bar, signals, current):
                      _epoch_guide(run))
     began = perf_counter() - run.progress.seconds
     _seed_update(run)
-    for loss, tokens in loop.run(_epoch_batches(run, train, epoch - 1), each, first):
-        run.progress.updates += 1
-        run.progress.loss += loss
-        run.progress.tokens += tokens
-        run.progress.seconds = perf_counter() - began
-        _after_update(run, signals)
-        _seed_update(run)
-        bar.update(tokens)
-        current.step(tokens)
-        nats = f"{loss / max(tokens, 1):.3f}"
-        lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
-        bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
+    recording = loop.guide.recording() if loop.guide else nullcontext()
+    with recording:
+        for loss, tokens in loop.run(_epoch_batches(run, train, epoch - 1), each, first):
+            run.progress.updates += 1
+            run.progress.loss += loss
+            run.progress.tokens += tokens
+            run.progress.seconds = perf_counter() - began
+            _after_update(run, signals)
+            _seed_update(run)
+            bar.update(tokens)
+            current.step(tokens)
+            nats = f"{loss / max(tokens, 1):.3f}"
+            lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
+            bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
 
 # %% ../../nbs/39_training.ipynb #37a00004
 def _validate(run, model, valid):
