@@ -223,13 +223,14 @@ def retry_faulty(
     translator,        # A `Translator`
     sources:list[str], # Sentences
     targets:list[str], # Their translations
+    **options,         # Arguments of `translate` that the new search keeps, such as `prefix`
 )->tuple[list, list]:  # Better translations where there are some, and the faults that remain
     "Search again, by beam search without repeated groups of words, where something is wrong."
     targets = list(targets)
     faults = find_faults(translator, sources, targets)
     numbers = [n for n, fault in enumerate(faults) if fault]
     again = list(translator.translate([sources[n] for n in numbers], beam_size=4,
-                                      no_repeat_ngram_size=3, split_sentences=False))
+                                      no_repeat_ngram_size=3, split_sentences=False, **options))
     new = find_faults(translator, [sources[n] for n in numbers], again)
     for n, output, fault in zip(numbers, again, new):
         if not fault: targets[n], faults[n] = output, ""
