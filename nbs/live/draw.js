@@ -248,6 +248,30 @@ export function probabilities_view(run, {at, ...options}, force) {
   ];
 }
 
+// The words of a translation, colored where the model is not sure; `pick` gets the step of a word.
+export function output_words(run, calibration, pick) {
+  const {temperature = 1, bias = 0} = calibration ?? {}, words = [];
+  run.tgt.slice(1).forEach((piece, at) => {
+    const id = run.ids[at + 1], logits = run.logits && Array.from(run.logits.row(at));
+    if (id === EOS || !logits) return;
+    const begins = piece.startsWith("▁"), space = begins && words.length > 0 ? " " : "";
+    const starts = !words.length || begins || /^[.,;:!?…]/.test(piece);
+    if (starts) words.push({space, text: "", logp: 0, at});
+    words.at(-1).text += word(piece);
+    words.at(-1).logp += log_softmax(logits)[id];
+  });
+  const text = words.map(({space, text}) => space + text).join(""), at = run.text.indexOf(text);
+  if (!text || at < 0) return [run.text];
+  const nodes = words.flatMap(({space, text, logp, at}) => {
+    const p = Math.min(Math.max(Math.exp(logp), 1e-6), 1 - 1e-6);
+    const sure = 1 / (1 + Math.exp(-Math.log(p / (1 - p)) / temperature - bias));
+    const title = `${percent(sure)} sure; click for other words`;
+    const level = ["low", "middle", "high"][(sure > 0.5) + (sure > 0.8)];
+    return [space, button(text, `word ${at}`, () => pick(at), {class: level, title})];
+  });
+  return [run.text.slice(0, at), ...nodes, run.text.slice(at + text.length)];
+}
+
 export function beam_view(steps, piece) { // a column is a step; the kept hypotheses continue
   const W = 144, H = 24, edges = [], nodes = [];
   const {best} = steps.at(-1), rows = Math.max(...steps.map(step => step.found.length));

@@ -596,7 +596,10 @@ class Page {
       tab.tabIndex = on ? 0 : -1;
       if (on) this.panel.setAttribute("aria-labelledby", tab.id);
     }
-    this.output.textContent = run ? run.text : "";
+    const look = at => this.set({tab: "probabilities", at});
+    const shown = !run || this.small ? [run?.text ?? ""]
+      : draw.output_words(run, this.core?.confidence, look);
+    this.output.replaceChildren(...shown);
     this.render_words();
     if (this.small) root.querySelector("p a").href = `live.html${write_state(state)}`;
     else this.guide.replaceChildren(...this.tour());

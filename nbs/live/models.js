@@ -36,7 +36,8 @@ export async function open_model(buffer, merges, about, manifest, known_words) {
   check_about(about);
   const tokenizer = new SubwordTokenizer(merges), weights = T.read_weights(buffer);
   const words = known_words && new WordSet(known_words);
-  const core = {weights, tokenizer, config: about.model, words, pair: about.about.pair ?? "de-en"};
+  const {pair = "de-en", confidence} = about.about;
+  const core = {weights, tokenizer, config: about.model, words, pair, confidence};
   T.make_model(weights, core.config);
   check_sizes(core);
   await check_hashes(buffer, merges, manifest);
