@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Limits', 'Rejected', 'read_request', 'read_form', 'check_lengths', 'describe', 'Metrics', 'error_reply',
-           'TranslationApp', 'serve', 'at_serve']
+           'TranslationApp', 'patient_server', 'serve', 'at_serve']
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s00003
 import asyncio
@@ -291,6 +291,8 @@ def error_reply(
     return _reply(dict(error="the server has an internal error."), 500)
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s0000e
+_FEW = 500 # Characters whose check takes less time than a change of the thread
+
 class TranslationApp:
     "Answers to the addresses of the server."
     def __init__(self,
@@ -317,7 +319,9 @@ class TranslationApp:
         given = read_request(body, self.limits)
         name = given.pop("model", next(iter(self.translators)))
         check_choice("model", name, self.translators)
-        await asyncio.to_thread(check_lengths, self.translators[name].translator, given)
+        translator = self.translators[name].translator
+        if sum(map(len, given["texts"])) <= _FEW: check_lengths(translator, given)
+        else: await asyncio.to_thread(check_lengths, translator, given)
         options = dict(deadline=self.limits.deadline) | given
         options.pop("unknown", None)
         outputs = await _until_left(request, self.translators[name].translate(**options))
@@ -436,6 +440,76 @@ class _Pages:
                 Mount("/live", _files(package_folder("live_page"))),
                 Route("/{page}.html", self.documentation)]
 
+# %% ../../nbs/81a_cli_serve.ipynb #81s00043
+class _Joined(asyncio.Transport):
+    "A transport that sends together what was written in one step of the event loop."
+    def __init__(self, transport, loop):
+        super().__init__()
+        self.inner = transport
+        self.loop = loop
+        self.parts = []
+        self.is_closing = transport.is_closing
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.get_extra_info = transport.get_extra_info
+        self.abort = transport.abort
+
+    def write(self, data):
+        "Send soon."
+        if not data: return
+        if not self.parts: self.loop.call_soon(self.flush)
+        self.parts.append(data)
+
+    def flush(self):
+        "Send now."
+        parts, self.parts = self.parts, []
+        if parts: self.inner.write(b"".join(parts))
+
+    def close(self):
+        "Send what is left, and end."
+        self.flush()
+        self.inner.close()
+
+def patient_server(
+    patience:float, # Seconds until a request must have begun its work
+    longest:float,  # Seconds until it must have its answer
+)->tuple[type, type]: # Classes of a server and of its connections
+    "Uvicorn with limits for slow clients."
+    from uvicorn import Server
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    class Protocol(H11Protocol):
+        "A connection that knows since when it waits or answers."
+        since = 0.
+        def connection_made(self, transport):
+            self.since = self.loop.time()
+            super().connection_made(_Joined(transport, self.loop))
+
+        def data_received(self, data):
+            waits = not self.is_answering()
+            super().data_received(data)
+            if waits and self.is_answering(): self.since = self.loop.time()
+
+        def on_response_complete(self):
+            self.since = self.loop.time()
+            super().on_response_complete()
+
+        def is_answering(self):
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def check(self, now):
+            "End the connection if it is too slow."
+            limit = longest if self.is_answering() else max(patience, self.timeout_keep_alive)
+            if now - self.since > limit: self.transport.abort()
+
+    class Patient(Server):
+        "A server that looks for slow connections."
+        async def on_tick(self, counter):
+            if counter % 10 == 0:
+                now = asyncio.get_running_loop().time()
+                for connection in list(self.server_state.connections): connection.check(now)
+            return await super().on_tick(counter)
+    return Patient, Protocol
+
 # %% ../../nbs/81a_cli_serve.ipynb #81s00011
 def _names(folders):
     "A short name for each model: the last part of its path, if it is the only one."
@@ -460,6 +534,15 @@ def _load(folder, device, engine):
     for texts in (["1"], ["1", "2"]): list(translator.translate(texts))
     return translator
 
+def _directions(names, translators, folders):
+    "Names, translators and folders; a model of several directions has a name for each."
+    rows = []
+    for name, translator, folder in zip(names, translators, folders):
+        pairs = translator.about.get("directions")
+        if pairs: rows += [(f"{name}:{p}", translator.direction(p), folder) for p in pairs]
+        else: rows.append((name, translator, folder))
+    return [list(column) for column in zip(*rows)]
+
 def _live_page(names, folders, translators):
     "The live page with the models of the server; None where no folder takes their copies."
     try: return LivePage(dict(zip(names, zip(folders, translators))))
@@ -483,7 +566,7 @@ def serve(
     host:Annotated[str, "Address to listen on; 0.0.0.0: all of this machine"]="127.0.0.1",
     port:Annotated[int, "Port; 0: a free one, which is printed"]=8000,
     max_batch:Annotated[int, "Texts per batch"]=64,
-    max_wait:Annotated[float, "Seconds that a text waits for others"]=.005,
+    max_wait:Annotated[float, "Seconds without a new text after which a batch begins"]=.005,
     max_queue:Annotated[int, "Texts that may wait; with more, status 503"]=1000,
     deadline:Annotated[float, "Seconds until a translation must be ready"]=30.,
     max_body:Annotated[int, "Bytes of a request"]=1_000_000,
@@ -503,19 +586,21 @@ def serve(
     if max_texts > max_queue:
         raise ValueError(f"max_texts={max_texts} is more than max_queue={max_queue}.")
     folders = [user_path("models", folder) for folder in models or ["everyday"]]
-    names = _names(folders)
-    loaded = [_load(folder, device, engine) for folder in folders]
+    names, loaded, folders = _directions(
+        _names(folders), [_load(folder, device, engine) for folder in folders], folders)
     listening = _bind(host, port)
     shared = {name: AsyncTranslator(translator, max_batch, max_wait, max_queue)
               for name, translator in zip(names, loaded)}
     app = TranslationApp(shared, limits, _live_page(names, folders, loaded))
-    config = uvicorn.Config(app.asgi(), log_level="warning", access_log=False, ws="none",
+    server_class, protocol = patient_server(limits.patience, limits.patience + deadline + 300)
+    config = uvicorn.Config(app.asgi(), http=protocol, proxy_headers=False, ws="none",
+                            log_level="warning", access_log=False,
                             lifespan="on", server_header=False, timeout_keep_alive=30,
                             limit_concurrency=max_connections + 1, # with the one that asks
                             timeout_graceful_shutdown=int(limits.patience + deadline) + 5)
     shown = f"[{host}]" if ":" in host else host
     print(f"{', '.join(names)}: http://{shown}:{listening.getsockname()[1]}", flush=True)
-    _run(uvicorn.Server(config), listening)
+    _run(server_class(config), listening)
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s00012
 def at_serve(args=None):

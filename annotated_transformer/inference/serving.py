@@ -11,6 +11,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -53,7 +54,7 @@ class SharedQueue:
     def __init__(self,
         translate,           # Texts and options -> translations, such as `Translator.translate`
         max_batch:int=64,    # Texts per batch
-        max_wait:float=.005, # Seconds that a text waits for others while the model is free
+        max_wait:float=.005, # Seconds without a new text after which a batch begins
         max_queue:int=1000,  # Texts that may wait
     ):
         check_number("max_batch", max_batch, 1, 100_000, whole=True)
@@ -78,8 +79,9 @@ class SharedQueue:
         with self.changed:
             if self.closing: raise ServiceClosed("the translator is closed.")
             self._check_free(len(texts))
+            first = not self.waiting
             self.waiting.extend(requests)
-            self.changed.notify()
+            if first or len(self.waiting) >= self.max_batch: self.changed.notify()
         for request in requests: request.future.add_done_callback(partial(self._forget, request))
         return [request.future for request in requests]
 
@@ -121,7 +123,9 @@ def _take(self:SharedQueue):
             self.changed.wait_for(lambda: self.waiting or self.closing)
             if not self.waiting: return None
             first = self.waiting[0]
-            rest = max(first.arrived, self.free) + self.max_wait - monotonic()
+            quiet = max(self.waiting[-1].arrived, self.free) + self.max_wait
+            longest = max(first.arrived, self.free) + 10 * self.max_wait
+            rest = min(quiet, longest) - monotonic()
             if rest <= 0 or self.closing or len(self.waiting) >= self.max_batch: break
             self.changed.wait(rest)
         batch = [request for request in self.waiting if request.key == first.key]
@@ -155,12 +159,43 @@ def _work(self:SharedQueue):
         self.free = monotonic()
 
 # %% ../../nbs/54a_serving.ipynb #54s00010
+class _Deliveries:
+    "Results on their way to an event loop; it is woken once for all that are ready."
+    def __init__(self, loop):
+        self.loop = loop
+        self.ready = deque()
+        self.woken = False
+
+    def follow(self, request):
+        "A future of the event loop for one of the queue."
+        future = self.loop.create_future()
+        request.add_done_callback(partial(self.add, future))
+        future.add_done_callback(lambda future: future.cancelled() and request.cancel())
+        return future
+
+    def add(self, future, request):
+        "Note a result; called by the thread of the queue."
+        self.ready.append((future, request))
+        if self.woken: return
+        self.woken = True
+        with suppress(RuntimeError): self.loop.call_soon_threadsafe(self.deliver) # or it is closed
+
+    def deliver(self):
+        "Hand over what is ready."
+        self.woken = False
+        while self.ready:
+            future, request = self.ready.popleft()
+            if future.done(): continue
+            error = request.exception()
+            if error: future.set_exception(error)
+            else: future.set_result(request.result())
+
 class AsyncTranslator:
     "Translate for many callers of an asyncio application, in common batches."
     def __init__(self,
         translator,              # A `Translator`
         max_batch:int=64,        # Texts per batch
-        max_wait:float=.005,     # Seconds that a text waits for others while the model is free
+        max_wait:float=.005,     # Seconds without a new text after which a batch begins
         max_queue:int=1000,      # Texts that may wait; with more a call raises `QueueFull`
         deadline:float|None=None, # Seconds until a call raises `DeadlineExceeded`; None: no limit
     ):
@@ -168,6 +203,7 @@ class AsyncTranslator:
         self.translator = translator
         self.deadline = deadline
         self.queue = SharedQueue(translator.translate, max_batch, max_wait, max_queue)
+        self.deliveries = None # to the event loop of the last call
 
     @property
     def counts(self)->Counter: # Batches, and texts answered, failed, left by callers, rejected
@@ -192,7 +228,10 @@ class AsyncTranslator:
             raise TypeError(f"texts[{n}] is {short_repr(text)}, not a string.")
         if deadline is not None: check_number("deadline", deadline, 0, 10**6)
         seconds = self.deadline if deadline is None else deadline
-        futures = [asyncio.wrap_future(future) for future in self.queue.add(texts, options)]
+        loop = asyncio.get_running_loop()
+        if self.deliveries is None or self.deliveries.loop is not loop:
+            self.deliveries = _Deliveries(loop)
+        futures = [*map(self.deliveries.follow, self.queue.add(texts, options))]
         limit = asyncio.timeout(seconds)
         try:
             async with limit: outputs = await asyncio.gather(*futures)
