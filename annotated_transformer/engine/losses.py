@@ -311,7 +311,7 @@ class GuidedAttention:
         head:int=0,          # Number of the head
     ):
         check_number("weight", weight)
-        check_number("head", head, high=attention.h - 1, whole=True)
+        check_number("head", head, high=int(attention.h) - 1, whole=True)
         self.attention = attention
         self.teacher = teacher
         self.weight = weight
