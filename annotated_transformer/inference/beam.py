@@ -195,7 +195,7 @@ class _BeamState:
         "Keep the prefixes `best (R, c)` of each sentence."
         self.ids = _pick(self.ids, best)
         self.cum_logp = _pick(self.cum_logp, best)
-        self.attended = _pick(self.attended, best)
+        if self.attended.size(-1): self.attended = _pick(self.attended, best)
 
     def keep_sentences(self, stay):
         "Keep the sentences where `stay (R,)` is true."
@@ -286,19 +286,22 @@ def beam_step(decoder, state, finished, end_symbol, options, on_step, guide=None
     state.cum_logp[..., -1] = total # -inf where fewer prefixes continue than there are places
     ends = _end_as_generate if options.rules == "transformers" else _end_full
     stay = ends(state, finished, total, _pick(score, best), options, guide)
-    decoder.reorder(*_surviving_rows(_pick(parent, best), stay, k))
+    if stay.all(): stay = None
+    decoder.reorder(*_surviving_rows(parent.gather(1, best), stay, k))
+    if stay is None: return
     state.keep_sentences(stay)
     if guide is not None: guide.keep_sentences(stay)
 
 def _end_full(state, finished, total, score, options, guide):
     "Offer prefixes of full length where none has ended; return which sentences continue."
     full = state.limit == state.ids.size(-1)
-    none_ended = finished.score[state.rows, 0].isinf()
-    allowed = (full & none_ended)[:, None] & total.isfinite()
-    if guide is not None and allowed.any():
-        satisfied = guide.satisfied(allowed.device)
-        allowed &= satisfied | ~satisfied.any(1, keepdim=True)
-    finished.offer(state.rows, state.ids, state.cum_logp, score, allowed)
+    if full.any():
+        none_ended = finished.score[state.rows, 0].isinf()
+        allowed = (full & none_ended)[:, None] & total.isfinite()
+        if guide is not None and allowed.any():
+            satisfied = guide.satisfied(allowed.device)
+            allowed &= satisfied | ~satisfied.any(1, keepdim=True)
+        finished.offer(state.rows, state.ids, state.cum_logp, score, allowed)
     best_possible = total[:, 0] / length_normalizer(state.limit - 1, options.length_penalty)
     return ~full & (best_possible > finished.score[state.rows, -1])
 
@@ -307,6 +310,7 @@ def _end_as_generate(state, finished, total, score, options, guide):
     tokens = state.ids.size(-1) - 1
     full = state.limit == state.ids.size(-1)
     improves = total[:, 0] / tokens ** options.length_penalty > finished.score[state.rows, -1]
+    if not full.any(): return improves
     allowed = (full & improves)[:, None] & total.isfinite()
     forced = total / (tokens + 1) ** options.length_penalty # the end symbol costs nothing
     finished.offer(state.rows, state.ids, state.cum_logp, forced, allowed)
@@ -314,9 +318,10 @@ def _end_as_generate(state, finished, total, score, options, guide):
 
 def _surviving_rows(parent, stay, k):
     "Rows of the decoder that continue, and sentences that continue (None: all)."
-    first = k * torch.arange(len(parent), device=parent.device)[:, None]
-    rows = (parent + first)[stay].flatten()
-    return rows, None if stay.all() else stay.nonzero()[:, 0]
+    rows = parent
+    if len(parent) > 1: rows = rows + k * torch.arange(len(parent), device=parent.device)[:, None]
+    if stay is None: return rows.flatten(), None
+    return rows[stay].flatten(), stay.nonzero()[:, 0]
 
 # %% ../../nbs/46_beam.ipynb #d1af258b
 def _extend(decoder, state, finished, end_symbol, options, guide=None):
@@ -330,7 +335,7 @@ def _extend(decoder, state, finished, end_symbol, options, guide=None):
     if prefixes.size(1) == state.first: check_logits(logits)
     state.ids, state.cum_logp, parent = continuations(
         state, finished, logits, decoder.tokens, end_symbol, options, guide)
-    state.attended = _pick(state.attended, parent)
+    if options.coverage_penalty: state.attended = _pick(state.attended, parent)
     return parent
 
 def _scores(decoder, state, options):
