@@ -183,12 +183,13 @@ def examine(
     pair:Annotated[str, "Languages of the corpus, source first"]="de-en",
     log:Annotated[str, "File log.csv of a training"]=None,
     untrained:Annotated[bool, "The model has not been trained yet"]=False,
+    pad:Annotated[int, "Id of padding (default: that of the model, or 2)"]=None,
 ):
     "Examine a model, a corpus or a log for faults."
     from annotated_transformer.lab.doctor import doctor
     from annotated_transformer.lab.doctor_data import doctor_corpus, doctor_log
     if call is data is log is None: raise ValueError("--call, --data or --log is missing.")
-    if call is not None: print(doctor(*_call(call), trained=not untrained))
+    if call is not None: print(doctor(*_call(call), pad=pad, trained=not untrained))
     if data is not None:
         files = [user_path("data", name.strip()) for name in data.split(",")]
         print(doctor_corpus({name: read_pairs(name, pair) for name in files}, pair))
