@@ -178,7 +178,8 @@ class States:
         parents:Tensor, # Prefixes of each sentence that continue `(B, k)`
     )->None:
         "Reorder the states."
-        place, (N, size, _, D) = self.layout.place, self.states.shape
+        place, (N, size, k, D) = self.layout.place, self.states.shape
+        if k == parents.size(1) == 1: return # the only prefix stays
         states = self.states.new_zeros(N, size, parents.size(1), D)
         states[:, place] = self.states[:, place[:, None], parents]
         self.states = states
