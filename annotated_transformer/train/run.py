@@ -218,8 +218,10 @@ def best_epochs(
     "Return the numbers of the best epochs on the validation pairs."
     column = METRICS[metric]
     sign = 1 if metric == "loss" else -1
-    values = [(sign * row[column], row["epoch"]) for row in history if column in row]
-    return [epoch for _, epoch in sorted(values)[:n]]
+    # of equal scores, the one with less loss
+    values = [(sign * row[column], row.get("valid_nll", 0.), row["epoch"])
+              for row in history if column in row]
+    return [epoch for *_, epoch in sorted(values)[:n]]
 
 def _write_log(path, history):
     "Write the rows of the epochs as a table."
