@@ -346,9 +346,10 @@ def _silent_threads():
     finally: threading.excepthook = hook
 
 def _write_row(writer, row):
-    "Write the numbers of an epoch before the next one begins."
+    "Write the numbers and texts of an epoch before the next one begins."
     for name, value in row.items():
-        if name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
+        if isinstance(value, str): writer.add_text(name, value, row["step"])
+        elif name != "step" and isinstance(value, Real): writer.add_scalar(name, value, row["step"])
     writer.flush()
 
 # %% ../../nbs/40_monitoring.ipynb #38a00001
