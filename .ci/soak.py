@@ -3,6 +3,7 @@
     python .ci/soak.py damage --n 500     # damaged checkpoints: refused, nothing executed, the one before used
     python .ci/soak.py full --n 20        # sizes at which the disk is full during a save
     python .ci/soak.py crash              # a training ended at every one of its file-system calls
+    python .ci/soak.py modes --n 5        # trainings of every mode, each ended as many times at random updates and resumed: equal to the bit
     python .ci/soak.py kill --n 50        # SIGKILL at random moments of `at-train`, and in its saves; goes on where it was stopped
     python .ci/soak.py rank --n 50        # the same with two processes under torchrun, one of which is killed and comes back, or both with their launcher
     python .ci/soak.py store --n 5000000  # at-train --cache_dir with as many pairs: its memory, beside that with 100,000
@@ -150,6 +151,91 @@ def crash(n, seed, work, minutes):
         if status or found != target or litter(folder): failed.append(dict(point=point, at=at, error=found if status else f'other weights, or litter {litter(folder)}'))
         events[at.split()[0]] += 1
     return dict(points=sum(events.values()), identical=sum(events.values()) - len(failed), of_one_save=len(of_save), of_one_swap=len(of_swap), calls=dict(events), failed=failed)
+
+# ---- every mode of a training
+
+MODES = dict( # name -> settings of the model, of the training, options of Translator.fit; mix, pieces: with a start
+    paper=({}, {}, {}),
+    modern=(dict(norm='rms', ffn='swiglu', qk_norm=True, bias=False, positions='rotary'), dict(optimizer='muon', schedule='cosine'), {}),
+    grouped=(dict(kv_heads=1, ffn='gelu'), dict(schedule='inverse_sqrt', accum_iter=2), {}),
+    moving_average=({}, dict(ema_decay=.9), {}),
+    inside_epochs=({}, dict(average_every=3, average_checkpoints=3), {}),
+    rdrop=({}, dict(rdrop_alpha=1.), {}),
+    bpe_dropout=({}, dict(bpe_dropout=.1), {}),
+    patience=({}, dict(epochs=5), dict(patience=1, best=True)),
+    best_bleu=({}, {}, dict(metric='bleu', best=True)),
+    best_chrf=({}, dict(ema_decay=.9), dict(metric='chrf', best=True)),
+    mean_or_last=({}, {}, dict(check_mean=True)),
+    extended=({}, dict(schedule='cosine'), dict(extend=True)),
+    on_disk=({}, {}, dict(cache_dir=True)),
+    further=({}, {}, dict(start=True)),
+    mixed=({}, {}, dict(start=True, old=True, mix=.3, fixed=['encoder'])),
+    pieces=({}, {}, dict(start=True, old=True, mix=.2, new_pieces=20)))
+
+def train_mode(mode, folder, parent):
+    "Train in a mode, or go on; the fingerprint of the weights and the log without times"
+    import torch
+
+    from annotated_transformer.config import TrainingConfig, TransformerConfig
+    from annotated_transformer.data.pocket import pocket_pairs
+    from annotated_transformer.files import file_hash
+    from annotated_transformer.inference.translator import Translator
+    from annotated_transformer.train.checkpoints import epoch_folders
+    torch.set_num_threads(1)
+    old, pairs = ([(p.src, p.tgt) for p in pocket_pairs(24, seed=seed)] for seed in (4, 5))
+    model, settings, options = MODES[mode]
+    model = TransformerConfig(**dict(N=1, d_model=16, d_ff=32, h=2, tie='all') | model)
+    settings = dict(epochs=3, max_tokens=200, warmup_steps=10, average_checkpoints=2) | settings
+    options = dict(options)
+    if options.pop('start', None): options['start'], model = parent, None
+    if options.pop('old', None): options['old'] = old
+    if options.pop('cache_dir', None): options['cache_dir'] = folder/'pairs'
+    place = folder/'model-training'
+    def train(options, **more):
+        return Translator.fit(pairs, pairs[:4], model, TrainingConfig(**settings | more), vocab_size=300, out=place, resume=True, save_every=2, device='cpu', progress=False, **options)
+    if options.pop('extend', None):
+        if not place.is_dir() or len(epoch_folders(place)) == 0 or not (folder/'first').exists():
+            train(options, epochs=2)
+            (folder/'first').touch()
+        options['extend'] = True
+    translator = train(options)
+    rows = [{name: value for name, value in row.items() if name not in ('seconds', 'tokens_per_s')} for row in translator.history]
+    return file_hash(translator.save_pretrained(folder/'model')/'model.safetensors') + json.dumps(rows)
+
+def modes(n, seed, work, minutes):
+    "Each mode once as a whole, then n times with an end before the update of a random number"
+    import annotated_transformer.all  # once, in the parent
+    from annotated_transformer.inference.translator import Translator
+    from annotated_transformer.train import training
+    dice, failed, ends = random.Random(seed), [], Counter()
+    def digest(mode, folder, parent): return in_child(lambda note: write_all(note, train_mode(mode, folder, parent).encode()))
+    status, _ = in_child(lambda note: train_mode('paper', fresh(work/'parent'), None))
+    if status: sys.exit('the training of the start fails')
+    parent = work/'parent'/'model'
+    def ended(mode, folder, update):
+        usual, left = training._after_update, [update]
+        def end(*args):
+            if not left[0]: os._exit(99)
+            left[0] -= 1
+            usual(*args)
+        training._after_update = end
+        train_mode(mode, folder, parent)
+    for mode in MODES:
+        status, target = digest(mode, fresh(work/'whole'), parent)
+        if status: failed.append(dict(mode=mode, error=target)); continue
+        updates = json.loads(target[64:])[-1]['step']
+        for _ in range(n):
+            folder, update = fresh(work/'cut'), dice.randrange(updates)
+            status, said = in_child(lambda note: ended(mode, folder, update))
+            if status != 99: failed.append(dict(mode=mode, update=update, error=said or f'status {status}')); continue
+            status, found = digest(mode, folder, parent)
+            if status or found != target: failed.append(dict(mode=mode, update=update, error=found if status else 'other weights or another log'))
+            ends[mode] += 1
+    return dict(modes=len(MODES), ends=sum(ends.values()), identical=sum(ends.values()) - sum('update' in row for row in failed), failed=failed)
+
+def write_all(note, data):
+    "A pipe takes a part of a long text only"
+    with os.fdopen(os.dup(note), 'wb') as file: file.write(data)
 
 # ---- and killed, as commands
 
@@ -580,8 +666,8 @@ def loop(n, seed, work, minutes):
 
 # ---- one command
 
-PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), kill=(kill, 50), rank=(rank, 50), store=(store, 5_000_000), start=(start, 5_000_000), shards=(shards, 500_000), race=(race, 1), fuzz=(fuzz, 10_000), loop=(loop, 0))
-QUICK = dict(damage=38, full=20, crash=40, kill=1, rank=1, shards=400_000, fuzz=200, loop=0)
+PARTS = dict(damage=(damage, 500), full=(full, 20), crash=(crash, 1), modes=(modes, 5), kill=(kill, 50), rank=(rank, 50), store=(store, 5_000_000), start=(start, 5_000_000), shards=(shards, 500_000), race=(race, 1), fuzz=(fuzz, 10_000), loop=(loop, 0))
+QUICK = dict(damage=38, full=20, crash=40, modes=1, kill=1, rank=1, shards=400_000, fuzz=200, loop=0)
 
 def run(part, n, seed, minutes, keep):
     work = WORK/part if keep else Path(tempfile.mkdtemp())
