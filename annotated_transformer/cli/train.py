@@ -52,7 +52,7 @@ from annotated_transformer.train.run import (
 from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
-from ..data.corpora import load_splits
+from ..data.corpora import CORPORA, load_splits
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
@@ -174,9 +174,9 @@ def _epoch_callback(folder, samples=()):
     if find_spec("tensorboard"): report = all_of(report, tensorboard(folder/"tensorboard"))
     if not samples: return report
     def report_samples(row, translator):
-        report(row)
-        lines = [f"  {one_line(source)} → {one_line(output)}"
+        lines = [f"  {short_text(one_line(source), 120)} → {short_text(one_line(output), 120)}"
                  for source, output in zip(samples, translator.translate(samples))]
+        report(row | dict(samples="\n".join(f"  {line}" for line in lines))) # Markdown: as it is
         tqdm.write("\n".join(lines))
         with open(folder/"samples.txt", "a", encoding="utf-8") as file:
             print(f"epoch {row['epoch']}", *lines, sep="\n", file=file)
@@ -202,8 +202,8 @@ def train(
     show:Annotated[int, "Number of printed test translations"]=5,
     from_:Annotated[str, "Saved model to train further, which gives tokenizer and size"]=None,
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
-    fixed:Annotated[str, "Parts of that model that stay as they are, such as 'encoder "
-                         "src_embed'"]=None,
+    fixed:Annotated[str, "Parts of that model that stay as they are, such as encoder"]=None,
+    new_pieces:Annotated[int, "Pieces of the data that the vocabulary of that model gets"]=0,
     patience:Annotated[int, "Epochs that were not better than the best one and end the training "
                             "(default: none)"]=0,
     best:Annotated[bool, "Weights of the best epoch on the validation pairs"]=False,
@@ -213,8 +213,7 @@ def train(
                            "3 with --metric bleu or chrf, else 0)"]=None,
     resume:Annotated[bool, "Continuation from the newest checkpoint"]=False,
     extend:Annotated[bool, "With --resume, more epochs than a cosine schedule began with"]=False,
-    overwrite:Annotated[bool, "Replacement of an earlier run, kept until the new one has an "
-                              "epoch"]=False,
+    overwrite:Annotated[bool, "Replacement of an earlier run, kept until the first epoch"]=False,
     fp16:Annotated[bool, "Weights stored as float16, half the size"]=False,
     int8:Annotated[bool, "Matrices stored as int8 with one scale per row, a quarter of the "
                          "size"]=False,
@@ -314,12 +313,15 @@ def _check_cache(cache_dir, out, training):
             raise ValueError(f"{given} contains the folder of {name}: choose another.")
     if not (place/"pairs.json").is_file(): check_free(place)
 
+# %% ../../nbs/77_cli_train.ipynb #77e47001
 def _check_further(given):
     "Raise if an option needs --from, or excludes it."
     check_number("mix", given.mix, 0, 0.99)
+    check_number("new_pieces", given.new_pieces, 0, 10**6, whole=True)
     others = dict(preset=given.preset, vocab=given.vocab, cache_dir=given.cache_dir)
     if given.from_ is None:
-        if given.mix or given.fixed: raise ValueError("--mix and --fixed need --from.")
+        if given.mix or given.fixed or given.new_pieces:
+            raise ValueError("--mix, --fixed and --new_pieces need --from.")
         return
     given.from_ = user_path("from", given.from_)
     for name, value in others.items():
@@ -330,14 +332,15 @@ def _further(given, config, training):
     if given.from_ is None: return config, training, {}
     start = Translator.from_pretrained(given.from_, "cpu")
     config, training = further_recipe(start.config, training, given.set, given.epochs)
-    further = dict(start=start, fixed=(given.fixed or "").split())
+    further = dict(start=start, fixed=(given.fixed or "").split(), new_pieces=given.new_pieces)
     given.earlier = _earlier_parts(start, given)
     if given.mix: further |= dict(old=given.earlier[0], mix=given.mix)
     return config, training, further
 
 def _earlier_parts(start, given):
     "Splits of the corpus of a start; None where it cannot be read, unless --mix needs it."
-    corpus = start.about.get("corpus")
+    own = given.from_ if given.from_ in CORPORA else None # a model of the package
+    corpus = start.about.get("corpus", own)
     if corpus is None:
         if not given.mix: return None
         raise ValueError(f"--mix needs the corpus of {given.from_}, which its config.json does "
@@ -452,7 +455,8 @@ def _direction_scores(translator, test):
     return scores
 
 def _print_results(translator, examples):
-    "Print losses, examples and scores of a model."
+    "Print whose weights they are, losses, examples and scores of a model."
+    print(f"result: {translator.about['weights']}")
     loss = translator.about.get("valid_nll")
     if loss is not None:
         print(f"valid: NLL {loss:.3f}, perplexity {math.exp(min(loss, 700)):.2f}")

@@ -163,6 +163,7 @@ def _start_facts(about):
     parent = about.get("parent")
     facts += _data_facts(parent if isinstance(parent, dict) else {}, "{} ")
     if about.get("mix"): facts.append(f"{about['mix']} of the pairs from its own data")
+    if about.get("new_pieces"): facts.append(f"{about['new_pieces']} new pieces")
     if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
     return ", ".join(facts)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from inspect import signature
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import torch
@@ -53,10 +53,13 @@ from annotated_transformer.inference.model_folder import (
     save_rest,
 )
 from annotated_transformer.inference.models import (
+    SOURCE_ROWS,
+    TARGET_ROWS,
     check_encoder,
     check_vocabularies,
     fixed_parameters,
     max_positions,
+    with_rows,
 )
 from annotated_transformer.inference.stream import (
     BatchDecoder,
@@ -82,6 +85,7 @@ from annotated_transformer.train.recipes import (
 from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
+from ..data.bpe import SubwordTokenizer, added_parts
 from ..data.corpora import TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
@@ -183,6 +187,7 @@ class TextModel:
         old:Iterable|None=None,                    # Its training pairs; some are mixed in
         mix:float=0.3,                             # Share of old pairs among the training pairs
         fixed:Sequence[str]=(),                    # Parts of `start` that no update changes
+        new_pieces:int=0,                          # Pieces that its tokenizer gets from `train`
         about:dict|None=None,                      # Further facts to save with the model
         alignments:Sequence|None=None,             # Links of each pair, for `guided_alignment`
         **options,                                 # Options of `train.training.fit`, such as `out`
@@ -190,7 +195,7 @@ class TextModel:
         "Train a translator on sentence pairs."
         check_known(options, RunOptions)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
-        parent = _Parent(start, old, mix, fixed, pair, cache_dir)
+        parent = _Parent(start, old, mix, fixed, pair, cache_dir, new_pieces)
         config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
         with report_phases(progress):
@@ -627,19 +632,47 @@ def direction(self:TextModel, pair:str): # -> Translator that shares the weights
     other.src_tokenizer = _directed(self.src_tokenizer, other.about)
     return other
 
+# %% ../../nbs/54_translator.ipynb #54e47001
+def _check_pieces(tokenizers, new_pieces):
+    "Raise unless the tokenizers can learn as many new pieces."
+    check_number("new_pieces", new_pieces, 0, 10**6, whole=True)
+    for tokenizer in tokenizers if new_pieces else ():
+        if not isinstance(tokenizer, SubwordTokenizer):
+            raise ValueError(f"new_pieces={new_pieces} needs a SubwordTokenizer, not a "
+                             f"{type(tokenizer).__name__}.")
+
+def _with_pieces(tokenizers, pairs, new_pieces):
+    "Both tokenizers with pieces of new pairs."
+    sides = [*zip(*pairs)]
+    with phase("learning new pieces"):
+        source, target = tokenizers
+        if source is target: return (source.extended(chain(*sides), new_pieces),) * 2
+        return tuple(old.extended(side, new_pieces) for old, side in zip(tokenizers, sides))
+
+def _with_longer(tensors, old_tokenizers, tokenizers):
+    "The tensors of a model with rows for the new pieces of its tokenizers."
+    for names, old, new in zip((SOURCE_ROWS, TARGET_ROWS), old_tokenizers, tokenizers):
+        if {*names} & tensors.keys() and old is not new:
+            tensors = with_rows(tensors, names, added_parts(old, new))
+    return tensors
+
 # %% ../../nbs/54_translator.ipynb #21d55b84
 class _Parent:
     "A translator that is trained further; without one, a training from the beginning."
-    def __init__(self, start, old, mix, fixed, pair, cache_dir):
+    def __init__(self, start, old, mix, fixed, pair, cache_dir, new_pieces):
         self.start = start
         self.old = None
         self.mix = mix
         self.fixed = fixed
+        self.new_pieces = new_pieces
         self.originals = None # number of new pairs that are no typed copies; None: all
+        self.count = None     # number of new pairs; None: all
         self.facts = {}  # those that a resumed run shares
         self.origin = {} # those of the start
+        _check_pieces((), new_pieces)
         if start is None:
-            given = [name for name, value in dict(old=old, fixed=fixed or None).items() if value]
+            options = dict(old=old, fixed=fixed or None, new_pieces=new_pieces)
+            given = [name for name, value in options.items() if value]
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
@@ -651,17 +684,25 @@ class _Parent:
         digest = weights_digest(start.model)
         mixed = dict(mix=mix, old=pairs_digest(self.old)) if self.old else {}
         self.facts = dict(start=digest, fixed=list(fixed)) | mixed
+        if new_pieces: self.facts["new_pieces"] = new_pieces
+        _check_pieces(self.own_tokenizers(), new_pieces)
         with fixed_parameters(start.model, fixed): pass # raises for an unknown name
         kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test")
                 if name in start.about}
         self.origin = dict(parent=kept)
 
-    def tokenizers(self):
-        "Source and target tokenizer of the start; None: they are trained."
-        if self.start is None: return None
+    def own_tokenizers(self):
+        "Source and target tokenizer of the start."
         several = self.start.about.get("directions")
         source = self.start.src_tokenizer.origin if several else self.start.src_tokenizer
         return source, self.start.tgt_tokenizer
+
+    def tokenizers(self, train):
+        "Those of the start, perhaps with pieces of the new pairs; None: they are trained."
+        if self.start is None: return None
+        own = self.own_tokenizers()
+        if not self.new_pieces: return own
+        return _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
 
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
@@ -678,12 +719,14 @@ class _Parent:
         if isinstance(train, TypedPairs): self.originals = train.originals
         if not self.old: return train
         new = check_pairs(as_pairs(train, self.start.about.get("pair", "de-en"), "train"), "train")
+        self.count = len(new)
         return mix_pairs(new, self.old, self.mix, seed)
 
-    def copy_to(self, model):
+    def copy_to(self, model, tokenizers):
         "Copy the weights of the start into a model, and return it."
-        if self.start is not None: copy_weights(model, unique_tensors(self.start.model))
-        return model
+        if self.start is None: return model
+        tensors = unique_tensors(self.start.model)
+        return copy_weights(model, _with_longer(tensors, self.own_tokenizers(), tokenizers))
 
     def add_data(self, translator, data):
         "Tell a translator its training pairs and words; None: those of the start are not known."
@@ -721,7 +764,7 @@ class _TranslationData:
             digest = self.batches.digest
         else:
             train = check_pairs(train, "train")
-            self.tokenizers = parent.tokenizers()
+            self.tokenizers = parent.tokenizers(train)
             if self.tokenizers is None:
                 self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair,
                                                    [*dict.fromkeys(tokens.values())])
@@ -791,7 +834,7 @@ def _optional(what):
 def _train(cls, parent, data, config, training, options):
     "Train a model, and return its translator."
     data.facts |= parent.facts
-    model = parent.copy_to(data.new_model(config, training.seed))
+    model = parent.copy_to(data.new_model(config, training.seed), data.tokenizers)
     def live(weights=model):
         return cls(weights, *data.tokenizers, config, data.facts, options.get("device"))
     options = _with_live(options, live, data.valid_pairs)
