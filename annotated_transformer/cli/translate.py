@@ -20,8 +20,13 @@ from annotated_transformer.cli.base import (
     say,
     user_path,
 )
+from annotated_transformer.inference.export import (
+    EXPORT_MARKS,
+    export_ctranslate2,
+    export_onnx,
+)
 
-from ..checks import check_number, short_repr
+from ..checks import check_choice, check_number, short_repr
 from ..data.bpe import load_tokenizer
 from ..data.corpora import load_corpus
 from ..data.normalize import bounded_lines
@@ -29,7 +34,8 @@ from ..data.words import SPECIALS
 from ..engine.compiled import code_folder
 from ..engine.compiled_pass import compile_layers
 from ..inference.constraints import read_glossary
-from ..inference.model_folder import SavedModel
+from ..inference.model_folder import BUILT_IN, SavedModel
+from ..inference.out import export_torch, export_transformers
 from ..inference.translator import Translator, ensemble_models
 from ..signals import counted
 from ..train.recipes import read_settings
@@ -200,25 +206,41 @@ def _tokenizers_of(names):
     if Path(names).is_dir(): return SavedModel(names).load()[1:3]
     return [load_tokenizer(user_path("tokenizer", name.strip())) for name in names.split(",")]
 
+_EXPORTS = dict(torch=export_torch, transformers=export_transformers,
+                ctranslate2=export_ctranslate2, onnx=export_onnx)
+
+def _is_saved(folder):
+    "Whether a path is a folder of `save_pretrained`; an export has a manifest too."
+    exported = any((folder/mark).is_file() for mark in EXPORT_MARKS.values())
+    return (folder/"MANIFEST.json").is_file() and not exported
+
 def convert(
-    source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, or file of a "
-                          "checkpoint"]=None,
-    out:Annotated[str, "Folder to write; a saved model in it is replaced"]=None,
+    source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, file of a checkpoint, or "
+                          "a saved model"]=None,
+    out:Annotated[str, "Folder to write; what an earlier call wrote is replaced"]=None,
+    to:Annotated[str, "torch, transformers, ctranslate2 or onnx: a folder of that library "
+                      "(default: a saved model)"]=None,
     tokenizer:Annotated[str, "Folder of a saved translator, or tokenizer files, where the source "
                              "has none"]=None,
     set:Annotated[str, "What the source does not show, such as 'h=8 norm_first=False'"]=None,
     unscaled:Annotated[bool, "The embeddings of an nn.Transformer are not multiplied by the root "
                              "of d_model"]=False,
 ):
-    "Convert a model of another project to a folder that the other commands open."
+    "Convert a model of another project, or one of this project for another library."
     for name, value in dict(source=source, out=out).items():
         if value is None: raise ValueError(f"--{name} is missing.")
+    if to is not None: check_choice("to", to, tuple(_EXPORTS))
     settings = read_settings(set)
-    path = user_path("source", source)
-    translator = Translator.from_other(
-        path, tokenizers=_tokenizers_of(tokenizer), device="cpu", scale=not unscaled, **settings)
-    folder = translator.save_pretrained(user_path("out", out))
-    print(f"{folder}: {translator.about['source']}, {translator!r}")
+    path = source if source in BUILT_IN else user_path("source", source)
+    if path in BUILT_IN or _is_saved(Path(path)):
+        translator = Translator.from_pretrained(path, "cpu")
+    else:
+        translator = Translator.from_other(path, tokenizers=_tokenizers_of(tokenizer), device="cpu",
+                                           scale=not unscaled, **settings)
+    place = user_path("out", out)
+    folder = translator.save_pretrained(place) if to is None else _EXPORTS[to](translator, place)
+    kind = to or translator.about.get("source", "saved model")
+    print(f"{folder}: {kind}, {translator!r}")
 
 def at_convert(args=None):
     "Run `convert` as the command at-convert."
