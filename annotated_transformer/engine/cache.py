@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['INTERNAL_NAMES', 'INTERNAL', 'FREE', 'seen', 'KVCache', 'SourceCache', 'RecurrentState', 'attention_recorder',
-           'gives_logits', 'output_logits', 'Step', 'position_limit', 'PositionTable', 'CachedStep', 'check_heads',
-           'parts', 'fingerprint', 'states', 'can_cache', 'can_tabulate', 'can_cache_layer', 'warn_uncached',
-           'UncachedStep', 'combine_logits']
+           'gives_logits', 'output_logits', 'Step', 'position_limit', 'PositionTable', 'is_recurrent', 'CachedStep',
+           'check_heads', 'parts', 'fingerprint', 'states', 'can_cache', 'can_tabulate', 'can_cache_layer',
+           'warn_uncached', 'UncachedStep', 'combine_logits']
 
 # %% ../../nbs/16_cache.ipynb #6a10a990
 import math
@@ -40,7 +40,6 @@ from annotated_transformer.transformer import (
 )
 
 from .. import transformer as core
-from ..layers import SSRU
 
 # %% ../../nbs/16_cache.ipynb #9734a67d
 class KVCache:
@@ -115,9 +114,9 @@ class RecurrentState:
         self.last = None # (R, 1, D)
 
     def advance(self,
-        unit:SSRU, # Unit of the layer
-        x:Tensor,  # New positions `(R, T, D)`
-    )->Tensor:     # `(R, T, D)`
+        unit:nn.Module, # An `SSRU`
+        x:Tensor,       # New positions `(R, T, D)`
+    )->Tensor:          # `(R, T, D)`
         "Compute the outputs of new positions, and keep the last state."
         states = unit.states(x, self.last)
         self.last = states[:, -1:]
@@ -241,6 +240,10 @@ class PositionTable:
             self.table = self.positions(self.table.new_zeros(1, rows, self.table.size(1)))[0]
 
 # %% ../../nbs/16_cache.ipynb #44545577
+def is_recurrent(attn:nn.Module)->bool:
+    "Whether a decoder layer has a recurrent unit, such as `SSRU`, in place of self-attention."
+    return not isinstance(attn, MultiHeadedAttention)
+
 class CachedStep(Step):
     "Decoding step of one model; each call computes only the positions that are new."
     def __init__(self, model, src, mask, linear=None, marks=None):
@@ -250,7 +253,7 @@ class CachedStep(Step):
         self.table = PositionTable(model.tgt_embed[1], self.memory)
         self.layers = []
         for layer in model.decoder.layers:
-            own = RecurrentState() if isinstance(layer.self_attn, SSRU) else KVCache()
+            own = RecurrentState() if is_recurrent(layer.self_attn) else KVCache()
             source = None if layer.src_attn is None else SourceCache(layer.src_attn, self.memory)
             self.layers.append((own, source))
 
@@ -291,7 +294,7 @@ class CachedStep(Step):
 
     def self_attention(self, attn, cache, x, causal):
         "Attention of the new positions to all, or the next states of a recurrent unit."
-        if isinstance(attn, SSRU): return cache.advance(attn, x)
+        if is_recurrent(attn): return cache.advance(attn, x)
         q, k, v = self.project(attn, cache, x)
         return attn.W_o(attn.attend(q, k, v, causal).transpose(1, 2).flatten(-2))
 
@@ -324,8 +327,7 @@ class CachedStep(Step):
 # %% ../../nbs/16_cache.ipynb #2c3addff
 def check_heads(layers):
     "Raise unless the self-attention of all layers accepts the position of the first key."
-    for kind in {type(layer.self_attn) for layer in layers}:
-        if issubclass(kind, SSRU): continue # it has a state instead of keys
+    for kind in {type(layer.self_attn) for layer in layers if not is_recurrent(layer.self_attn)}:
         if "start" not in signature(kind.heads).parameters:
             raise TypeError(f"{kind.__name__}.heads has no parameter start, the position of "
                             "the first key, which decoding with a cache needs.")
