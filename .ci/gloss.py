@@ -34,8 +34,8 @@ def forms(sentences):
     for word, _ in sorted(counts.items(), key=lambda item: (item[1], item[0])): best[word.lower()] = word
     return best
 
-def learn():
-    "German word -> English word"
+def learn(least_p=LEAST, least_count=2):
+    "German word -> English word; the surest pair comes last"
     from annotated_transformer.data.everyday import everyday_pairs
     from annotated_transformer.inference.shortlist import lexical_table
     torch.set_num_threads(1)
@@ -47,11 +47,11 @@ def learn():
     number[len(de)] = len(pairs) # NULL stands in each sentence
     together = number[table.source] * table.p
     score = together * table.p / torch.bincount(table.target, together, minlength=len(en))[table.target]
-    score[table.p < LEAST] = 0
+    score[table.p < least_p] = 0
     gloss = {}
     for i in score.argsort(stable=True).tolist(): # the best comes last
         source = int(table.source[i])
-        if score[i] > 0 and source < len(de) and number[source] >= 2:
+        if score[i] > 0 and source < len(de) and number[source] >= least_count:
             word = en[int(table.target[i])]
             gloss[de[source]] = shown.get(word, word)
     return gloss

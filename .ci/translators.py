@@ -8,6 +8,7 @@ import random
 import sys
 import time
 from argparse import ArgumentParser
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
     'first': dict(d_model=192, d_ff=768, dropout=.05, attention_dropout=0., activation_dropout=0., vocab=6000, typed=.3, share=.78,
                   epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # 82 minutes on one AVX2 core
     'recipe': {},
+    'second': dict(start='recipe', epochs=4, peak_lr=.003, warmup_steps=200, typed=.5, copies_seed=1), # four further passes over more data: `more_pairs`
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
     'epochs 16': dict(epochs=16),
@@ -39,13 +41,20 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
     'narrow': dict(epochs=16, N=5, d_model=192, d_ff=768, h=6),
     'wide': dict(epochs=16, N=2, d_model=320, d_ff=1024, h=8),
 }
+PHRASE_COPIES = 6
+LEAST_P = .6 # of a word pair
+VARIANTS['third'] = dict(start='second', epochs=1, peak_lr=.0008, warmup_steps=50, typed=.8, copies_seed=2, back=False, share=.6) # typing alone: one further pass
 MODEL_FIELDS = 'N', 'N_decoder', 'd_model', 'd_ff', 'h', 'dropout', 'attention_dropout', 'activation_dropout'
+
+def everyday(part='train', pair='de-en'):
+    from annotated_transformer.data.everyday import everyday_pairs
+    return everyday_pairs(part, pair)
 
 def configured(settings):
     "Configurations of model and training, and the size of the vocabulary."
     from annotated_transformer.train.recipes import recipe
     model, training, vocab = recipe('everyday')
-    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed', 'share')}
+    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed', 'share', 'start', 'copies_seed', 'back')}
     model = replace(model, **{name: settings[name] for name in MODEL_FIELDS if name in settings})
     return model, replace(training, **rest), settings.get('vocab', vocab)
 
@@ -64,6 +73,44 @@ def package(folder, pair):
     before, after = [(root/'model.safetensors').read_bytes() for root in (folder, place)]
     if before != after: sys.exit('the weights changed: int8 of int8 must be the same')
 
+def word_pairs(pair):
+    "Words that translate each other, by the alignment model of the glosses, without the most frequent ones (they stand for no other word alone)."
+    from gloss import LETTERS, forms, learn
+    frequent = Counter(word.lower() for _, english in everyday(pair='de-en') for word in english.split())
+    usual = {word for word, _ in frequent.most_common(60)}
+    german = forms(LETTERS.findall(german) for german, _ in everyday())
+    words = {german.get(word, word): target for word, target in learn(LEAST_P, least_count=5).items() if target.lower() not in usual and target.lower() != word}
+    if pair == 'de-en': return list(words.items())
+    return list({target: word for word, target in words.items()}.items()) # the best translation of a word comes last
+
+def translated_back(pair, out):
+    "The targets of the training part with the source that the opposite model of the package gives them; new pairs only. They are stored in `out`."
+    from annotated_transformer.inference.translator import Translator
+    path = out/f'translated-{pair}.json'
+    if not path.exists():
+        pairs = everyday(pair=pair)
+        targets = list(dict.fromkeys(target for _, target in pairs))
+        opposite = Translator.from_pretrained(dict([('de-en', 'everyday-en-de'), ('en-de', 'everyday')])[pair], 'cpu')
+        sources = map(str, opposite.translate(iter(targets)))
+        given = set(pairs)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([two for two in zip(sources, targets) if two not in given and two[0].strip()], ensure_ascii=False))
+    return [tuple(two) for two in json.loads(path.read_text())]
+
+def more_pairs(pair, settings, out):
+    "Pairs of the second stage: the training part, new typed copies, its targets translated back, phrases, words. `originals` counts those whose words are spelled right."
+    from annotated_transformer.data.corpora import TypedPairs
+    from annotated_transformer.data.noise import phrase_pairs, typed_pairs
+    pairs = everyday(pair=pair)
+    copies = typed_pairs(pairs, settings['typed'], settings['copies_seed'], pair)
+    words, phrases = word_pairs(pair), phrase_pairs(pair)
+    back = translated_back(pair, out) if settings.get('back', True) else []
+    clean = [*pairs, *words, *phrases * PHRASE_COPIES]
+    more = TypedPairs([*clean, *copies, *back, *typed_pairs(phrases * 3, 1, 2, pair)])
+    more.originals = len(clean)
+    print(f'{len(pairs):,} pairs, {len(copies):,} typed, {len(back):,} translated back, {len(words):,} words, {len(phrases)} phrases', flush=True)
+    return more
+
 def train(name, pair, seed, args):
     "Train, save as int8 and score one translator; return its row."
     from annotated_transformer.data.corpora import load_splits
@@ -76,6 +123,11 @@ def train(name, pair, seed, args):
     training = replace(training, seed=seed, epochs=args.epochs or training.epochs)
     typed = settings.get('typed', TYPED_SHARES['everyday'])
     parts = load_splits('everyday', pair, typed=typed)
+    further = {}
+    if 'start' in settings:
+        parts['train'] = more_pairs(pair, settings, args.out)
+        parent = args.out/f'{run_name(settings["start"], pair, seed)}-training'
+        further = dict(start=max(parent.glob('epoch-*')))
     originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
     if 'share' in settings:
         rng = random.Random(0)
@@ -84,7 +136,7 @@ def train(name, pair, seed, args):
     folder = args.out/run_name(name, pair, seed)
     start = time.perf_counter()
     translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
-                                resume=True, progress=sys.stderr.isatty())
+                                resume=True, progress=sys.stderr.isatty(), **further)
     minutes = (time.perf_counter() - start) / 60
     translator.known_words = WordSet.of(source for source, _ in originals)
     command = f'python .ci/translators.py {json.dumps(name)} --pair {pair} --seeds {seed}'

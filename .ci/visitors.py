@@ -1,8 +1,12 @@
 """`python .ci/visitors.py [--judge]`: translate the sentences of nbs/results/visitors.json, 20 of each kind as visitors type them, with the model `everyday`.
 
 A person has judged each output: true where a reader understands what the German sentence says, and false otherwise. A judgement holds for its output; an
-output that is new gets none (null), is listed, and waits for a person. `--judge` asks for each of them."""
+output that is new gets none (null), is listed, and waits for a person. `--judge` asks for each of them.
+
+`--kinds NAME=FOLDER …` scores models on the validation part instead, as it is and with each kind of change of page 28, and writes
+nbs/results/typed_kinds.json."""
 import json
+import random
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -20,6 +24,25 @@ def translated(kinds):
         return [source, output, judged if output == old else None]
     return {kind: [row(*given) for given in rows] for kind, rows in kinds.items()}
 
+def kind_scores(folder):
+    "BLEU of the validation part, greedy, as it is and with each kind of change; of a kind only the sentences that it changes."
+    from annotated_transformer.data.everyday import everyday_pairs
+    from annotated_transformer.data.noise import TYPED_KINDS, typed_text
+    from annotated_transformer.inference.translator import Translator
+    translator = Translator.from_pretrained(folder, 'cpu')
+    lang = translator.about['pair'].partition('-')[0]
+    pairs = everyday_pairs('validation', translator.about['pair'])
+    other = 'apostrophes' if lang == 'de' else 'umlauts' # a kind of the other language
+    scores = {'as it is': dict(sentences=len(pairs), bleu=round(translator.evaluate(pairs).bleu, 1))}
+    for kind in TYPED_KINDS:
+        if kind == other: continue
+        rng = random.Random(0)
+        typed = [(typed_text(source, rng, kind, lang), source, target) for source, target in pairs]
+        changed = [(new, source, target) for new, source, target in typed if new != source]
+        before, after = ([(row[side], row[2]) for row in changed] for side in (1, 0))
+        scores[kind] = dict(sentences=len(changed), bleu=round(translator.evaluate(after).bleu, 1), unchanged=round(translator.evaluate(before).bleu, 1))
+    return scores
+
 def written(kinds):
     "The file's text: one line for each sentence."
     def block(kind, rows): return f'  {json.dumps(kind)}: [\n' + ',\n'.join(f'   {json.dumps(row, ensure_ascii=False)}' for row in rows) + ']'
@@ -28,7 +51,13 @@ def written(kinds):
 def main():
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('--judge', action='store_true', help='ask for a judgement of each new output')
+    parser.add_argument('--kinds', nargs='+', metavar='NAME=FOLDER', help='score these models on changed validation sentences')
     args = parser.parse_args()
+    if args.kinds:
+        scores = {name: kind_scores(folder) for name, _, folder in (given.partition('=') for given in args.kinds)}
+        print(json.dumps(scores, indent=1))
+        record = dict(command='python .ci/visitors.py --kinds NAME=FOLDER ...', models=scores)
+        return (ROOT/'nbs/results/typed_kinds.json').write_text(json.dumps(record, indent=1) + '\n')
     kinds = translated(json.loads(PATH.read_text())['kinds'])
     new = [row for rows in kinds.values() for row in rows if row[2] is None]
     for row in new:

@@ -21,7 +21,7 @@ TYPED_KINDS = { # Kind -> weight
     "no marks": 10,    # no marks
     "first": 5,        # lower case at the start
     "slip": 35,        # a typing error
-    "umlauts": 10,     # German: ae for ä
+    "umlauts": 25,     # German: ae for ä
     "apostrophes": 10} # English: dont for don't
 
 _LANGUAGES = dict(umlauts="de", apostrophes="en")
@@ -161,17 +161,45 @@ def _typed_copy(two, pairs, rng, pair):
         more, more_tgt = rng.choice(pairs)
         src, tgt = f"{src} {more}", f"{tgt} {more_tgt}"
         if rng.random() < .6: return src, tgt
-    elif rng.random() < .04: return _quoted(src, tgt, rng, pair.lower())
+    elif rng.random() < .08:
+        pair = pair.lower()
+        spoken = _spoken(src, tgt, rng, pair) if rng.random() < .6 else None
+        return spoken or _quoted(src, tgt, rng, pair)
     return typed_text(src, rng, lang=lang), tgt
 
 # %% ../../nbs/28_noise.ipynb #nodc6814
+def _has_quotes(text): return not set("\"„“”»«").isdisjoint(text)
+
 def _quoted(src, tgt, rng, pair):
     "Put both sides in quotation marks, unless one has some."
-    marks = set("\"„“”»«")
-    if marks.intersection(src + tgt): return src, tgt
+    if _has_quotes(src + tgt): return src, tgt
     lang, other = pair.split("-")[0], pair.split("-")[-1]
     opened = rng.choice(_QUOTES.get(lang, ('"{}"',)))
     return opened.format(src), _QUOTES.get(other, ('"{}"',))[0].format(tgt)
+
+_SPEAKERS = [("Tom", "Tom"), ("Maria", "Mary"), ("Anna", "Anna"), ("er", "he"), ("sie", "she"),
+             ("der Mann", "the man"), ("die Frau", "the woman"), ("das Kind", "the child"),
+             ("mein Vater", "my father"), ("meine Mutter", "my mother")]
+_SAID = {".": [("sagte", "said"), ("antwortete", "answered")], "?": [("fragte", "asked")],
+         "!": [("rief", "shouted"), ("schrie", "screamed")]}
+
+def _spoken(src, tgt, rng, pair):
+    "Make a German and an English sentence what someone says; None if they cannot be."
+    if pair not in ("de-en", "en-de"): return None
+    german, english = (src, tgt) if pair == "de-en" else (tgt, src)
+    mark = german[-1:]
+    if mark not in _SAID or english[-1:] != mark or _has_quotes(src + tgt): return None
+    who, english_who = rng.choice(_SPEAKERS)
+    said, english_said = rng.choice(_SAID[mark])
+    if rng.random() < .4:
+        german = f"{who[0].upper()}{who[1:]} {said}: {rng.choice(_QUOTES['de']).format(german)}"
+        english = f'{english_who[0].upper()}{english_who[1:]} {english_said}, "{english}"'
+    else:
+        german = rng.choice(_QUOTES["de"]).format(german.removesuffix("."))
+        german = f"{german}, {said} {who}."
+        english = english.removesuffix(".") + "," * (mark == ".")
+        english = f'"{english}" {english_who} {english_said}.'
+    return (german, english) if pair == "de-en" else (english, german)
 
 # %% ../../nbs/28_noise.ipynb #no28a002
 def phrase_pairs(
