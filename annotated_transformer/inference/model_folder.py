@@ -531,8 +531,8 @@ def load_epoch(
     saved = SavedModel(rest)
     src_tokenizer, tgt_tokenizer, config, about = saved.load_rest()
     state, counters, _ = run_state(check_checkpoint(place))
-    settings = state["settings"]
     model = {f"model.{name}": value for name, value in asdict(config).items()}
+    settings = model | state["settings"] # a run may lack fields that a later version has added
     wanted = dict(vocabulary=vocabulary_digest(src_tokenizer, tgt_tokenizer)) | model
     for name in wanted:
         if name in settings and same_json(settings[name], wanted[name]): continue
