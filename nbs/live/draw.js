@@ -250,6 +250,7 @@ export function probabilities_view(run, {at, ...options}, force) {
 
 // The words of a translation, colored where the model is not sure; `pick` gets the step of a word.
 export function output_words(run, calibration, pick) {
+  if (!run.ids) return [run.text]; // a stored run has maps alone
   const {temperature = 1, bias = 0} = calibration ?? {}, words = [];
   run.tgt.slice(1).forEach((piece, at) => {
     const id = run.ids[at + 1], logits = run.logits && Array.from(run.logits.row(at));
