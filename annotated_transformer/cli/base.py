@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['EngineOption', 'one_line', 'bounded', 'open_streams', 'say', 'stoppable', 'report_error', 'reported_errors',
-           'declared_options', 'parse_options', 'run_command', 'user_path', 'load_models', 'hide_progress_bars',
-           'scored_pairs', 'command_line', 'check_record', 'check_ranking']
+           'declared_options', 'parse_options', 'run_command', 'user_path', 'load_models', 'in_direction',
+           'hide_progress_bars', 'scored_pairs', 'command_line', 'check_record', 'check_ranking']
 
 # %% ../../nbs/76_cli_base.ipynb #133c064a
 import argparse
@@ -291,6 +291,14 @@ def load_models(
     if not all(folders): raise ValueError(f"model={short_repr(names)} has an empty name.")
     folders = [user_path("model", folder) for folder in folders]
     return [Translator.from_pretrained(folder, device, engine) for folder in folders]
+
+def in_direction(
+    translator:Translator, # A model
+    pair:str|None,         # Languages, source first; None: those of the model
+)->Translator:             # That of this direction, if the model has several
+    "Choose the direction of a model that has several."
+    several = pair in translator.about.get("directions", ())
+    return translator.direction(pair) if several else translator
 
 # %% ../../nbs/76_cli_base.ipynb #6e56dcd8
 def hide_progress_bars()->None:

@@ -19,6 +19,7 @@ from annotated_transformer.cli.base import (
     check_ranking,
     check_record,
     command_line,
+    in_direction,
     load_models,
     run_command,
     scored_pairs,
@@ -98,11 +99,6 @@ def _trained_note(trained, unseen):
     if unseen: return f"{count} pairs were in the training data and are left out"
     return f"{count} scored pairs were in the training data: --unseen scores the others"
 
-def _in_direction(translator, pair):
-    "The translator of a direction, where its model has several."
-    several = pair in translator.about.get("directions", ())
-    return translator.direction(pair) if several else translator
-
 # %% ../../nbs/79_cli_evaluate.ipynb #b6484f46
 def evaluate(
     model:Annotated[str, "Model folder, or pocket (built in); several with commas: an "
@@ -132,7 +128,7 @@ def evaluate(
     names = [model] if baseline is None else [model, baseline]
     systems = [load_models(name, device, engine) for name in names]
     pair = pair or language_pair([model for system in systems for model in system])
-    systems = [[_in_direction(model, pair) for model in system] for system in systems]
+    systems = [[in_direction(model, pair) for model in system] for system in systems]
     with phase(f"reading {data}"):
         split, pairs = scored_pairs(user_path("data", data), split, pair, skip_bad=skip_bad,
                                     unescape=unescape)

@@ -14,6 +14,7 @@ from typing import Annotated
 from annotated_transformer.cli.base import (
     EngineOption,
     check_ranking,
+    in_direction,
     load_models,
     one_line,
     run_command,
@@ -97,11 +98,10 @@ def _check_streams(texts):
     if sys.__stdout__ is None: raise OSError("standard output is closed.")
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
 
-def _in_direction(translator, pair):
-    "The translator of a direction; raise if it is known to translate between other languages."
+def _check_pair(translator, pair):
+    "Raise if a model is known to translate between other languages than asked for."
     trained = translator.about.get("pair", pair)
-    if pair is None or pair == trained: return translator
-    if pair in translator.about.get("directions", ()): return translator.direction(pair)
+    if pair is None or pair == trained: return
     raise ValueError(f"--pair {short_repr(pair)} is not the pair of the model, {trained}.")
 
 def _check_words(models):
@@ -171,7 +171,8 @@ def translate(
     source = [texts] if isinstance(texts, str) else texts
     if model == "everyday" and pair == "en-de": model = "everyday-en-de"
     models = load_models(model, device, engine)
-    models = [_in_direction(translator, pair) for translator in models]
+    models = [in_direction(translator, pair) for translator in models]
+    for translator in models: _check_pair(translator, pair)
     corpus = models[0].about.get("corpus") if shortlist else None
     pairs = [] # for a lexical table; other models than those of the package were saved with theirs
     if corpus in ("pocket", "everyday"):

@@ -197,12 +197,7 @@ def fill_marian(
 )->None:
     "Copy weights into a MarianMTModel, whose positions have all sines first."
     weights = permute_channels(weights, sines_first(theirs.config.d_model))
-    places = {name: p for name, p in theirs.state_dict().items()
-              if name != "final_logits_bias" and "embed_positions" not in name}
-    filled = their_weights(places, weights, "marian")
-    bias = weights.get("generator.proj.bias")
-    if bias is not None: filled["final_logits_bias"] = bias[None]
-    theirs.load_state_dict(theirs.state_dict() | filled)
+    _fill(theirs, weights, {})
 
 def fill_pegasus(
     theirs,                    # A `transformers.PegasusForConditionalGeneration`
@@ -214,11 +209,15 @@ def fill_pegasus(
     factor, root = (1e-5 / eps) ** .5, theirs.config.d_model ** .5
     scaled = {"W_o": factor, "w_2": factor, "lut": factor * root}
     weights = {name: w * scaled.get(name.split(".")[-2], 1) for name, w in weights.items()}
+    positions = {f"model.{side}.embed_positions.weight": table * factor
+                 for side, table in zip(("encoder", "decoder"), tables)}
+    _fill(theirs, weights, positions)
+
+def _fill(theirs, weights, positions):
+    "Copy weights by our names, and tables of positions by theirs."
     places = {name: p for name, p in theirs.state_dict().items()
               if name != "final_logits_bias" and "embed_positions" not in name}
-    filled = their_weights(places, weights, "marian")
-    for side, table in zip(("encoder", "decoder"), tables):
-        filled[f"model.{side}.embed_positions.weight"] = table * factor
+    filled = their_weights(places, weights, "marian") | positions
     bias = weights.get("generator.proj.bias")
     if bias is not None: filled["final_logits_bias"] = bias[None]
     theirs.load_state_dict(theirs.state_dict() | filled)

@@ -145,13 +145,13 @@ def program_settings(
         activation=c.ffn, norm_first=c.norm_first, norm_eps=c.norm_eps, final_norm=final,
         dropout=c.dropout, pad=translator.special.pad, rows=rows)
 
-def _write_tokenizers(translator, folder):
-    "Write our tokenizers; tokenizer.json is Hugging Face's where it can have the same ids."
+def _write_tokenizers(translator, folder, save):
+    "Write our tokenizers; where Hugging Face's can have the same ids, `save` writes it too."
     joint = translator.src_tokenizer
     if joint is not translator.tgt_tokenizer or not isinstance(joint, SubwordTokenizer):
         save_tokenizers(joint, translator.tgt_tokenizer, folder)
         return
-    hub_tokenizer(joint).save(str(folder/"tokenizer.json"))
+    save(hub_tokenizer(joint))
     joint.save(folder/OUR_TOKENIZER)
 
 _HEAD = """import json
@@ -189,7 +189,7 @@ def export_torch(
         settings = program_settings(translator, len(program.src_positions))
         (new/"config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
         torch.save(program.state_dict(), new/"weights.pt")
-        _write_tokenizers(translator, new)
+        _write_tokenizers(translator, new, lambda hub: hub.save(str(new/"tokenizer.json")))
     return Path(folder)
 
 # %% ../../nbs/55a_out.ipynb #ou000014
@@ -220,18 +220,13 @@ def _pegasus(translator, max_len):
     fill_pegasus(theirs, state, tables, c.norm_eps)
     return theirs
 
-def _write_hub_tokenizer(translator, folder, max_len):
-    "Write a joint subword tokenizer for AutoTokenizer; others in the form of this project."
-    joint = translator.src_tokenizer
-    if joint is not translator.tgt_tokenizer or not isinstance(joint, SubwordTokenizer):
-        save_tokenizers(joint, translator.tgt_tokenizer, folder)
-        return
+def _fast_tokenizer(hub, max_len):
+    "A tokenizer as AutoTokenizer opens it."
     from transformers import PreTrainedTokenizerFast
     names = dict(zip(("bos_token", "eos_token", "pad_token", "unk_token"), SPECIALS))
-    PreTrainedTokenizerFast(
-        tokenizer_object=hub_tokenizer(joint), model_max_length=max_len,
-        model_input_names=["input_ids", "attention_mask"], **names).save_pretrained(folder)
-    joint.save(folder/OUR_TOKENIZER)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=hub, model_max_length=max_len,
+        model_input_names=["input_ids", "attention_mask"], **names)
 
 def _export_hub(translator, folder, max_len, make):
     "Write the folder of a model of transformers."
@@ -241,7 +236,8 @@ def _export_hub(translator, folder, max_len, make):
     theirs.generation_config.max_length = max_len
     with atomic_folder(check_export_place(folder, "MarianMTModel")) as new:
         theirs.save_pretrained(new)
-        _write_hub_tokenizer(translator, new, max_len)
+        def save(hub): _fast_tokenizer(hub, max_len).save_pretrained(new)
+        _write_tokenizers(translator, new, save)
         card = model_card(translator, library="transformers")
         (new/"README.md").write_text(card, encoding="utf-8")
     return Path(folder)
