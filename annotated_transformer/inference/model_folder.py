@@ -17,6 +17,12 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+from annotated_transformer.config import (
+    NEW_FIELDS,
+    TransformerConfig,
+    complete_settings,
+    to_strict_json,
+)
 from annotated_transformer.files import (
     atomic_folder,
     check_file,
@@ -53,7 +59,6 @@ from annotated_transformer.train.checkpoints import (
 
 from ..build import build, position_scheme
 from ..checks import check_choice, same_json, short_repr
-from ..config import TransformerConfig, complete_settings, to_strict_json
 from ..data.bpe import load_tokenizer
 from ..data.everyday import EVERYDAY_CREDIT
 from ..data.shards import PairSet
@@ -536,7 +541,9 @@ def load_epoch(
     src_tokenizer, tgt_tokenizer, config, about = saved.load_rest()
     state, counters, _ = run_state(check_checkpoint(place))
     model = {f"model.{name}": value for name, value in asdict(config).items()}
-    settings = model | state["settings"] # a run may lack fields that a later version has added
+    later = {f"model.{name}": value for name, value in asdict(TransformerConfig()).items()
+             if name in NEW_FIELDS}
+    settings = later | state["settings"]
     wanted = dict(vocabulary=vocabulary_digest(src_tokenizer, tgt_tokenizer)) | model
     for name in wanted:
         if name in settings and same_json(settings[name], wanted[name]): continue
