@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer.layers import (
-    SSRU,
     GELUNetwork,
     GroupedAttention,
     QKNormAttention,
@@ -29,7 +28,7 @@ from annotated_transformer.layers import (
 )
 
 from .. import positions
-from .cache import fingerprint
+from .cache import fingerprint, is_recurrent
 
 # %% ../../nbs/17_products.ipynb #8e3e684a
 def float_linear(
@@ -211,7 +210,7 @@ class LayerProducts:
         linear:Callable, # Factory of the products
         layer:nn.Module, # An `EncoderLayer` or `DecoderLayer`
     ):
-        self.recurrent = isinstance(layer.self_attn, SSRU)
+        self.recurrent = is_recurrent(layer.self_attn)
         if self.recurrent: self.gates = _merge(linear, layer.self_attn.W, layer.self_attn.W_f)
         else: self.add_attention(linear, layer.self_attn)
         self.feed = Network(linear, layer.feed_forward)

@@ -501,7 +501,7 @@ def _has_core_stacks(model):
     if not len(decoder) or not all(type(layer) is core.DecoderLayer for layer in decoder):
         return False
     if any(isinstance(layer.src_attn, positions.RotaryAttention) for layer in decoder): return False
-    if len({isinstance(layer.self_attn, SSRU) for layer in decoder}) > 1: return False
+    if len({cache.is_recurrent(layer.self_attn) for layer in decoder}) > 1: return False
     sublayers = [(layer.sublayer, 2) for layer in encoder]
     sublayers += [(layer.sublayer, 3) for layer in decoder]
     return all(len(parts) == n and all(type(part) is core.SublayerConnection for part in parts)
