@@ -250,16 +250,16 @@ export function probabilities_view(run, {at, ...options}, force) {
 
 // The words of a translation, colored where the model is not sure; `pick` gets the step of a word.
 export function output_words(run, calibration, pick) {
-  if (!run.ids) return [run.text]; // a stored run has maps alone
+  if (!run.logits) return [run.text]; // a stored run has maps alone
   const {temperature = 1, bias = 0} = calibration ?? {}, words = [];
   run.tgt.slice(1).forEach((piece, at) => {
-    const id = run.ids[at + 1], logits = run.logits && Array.from(run.logits.row(at));
-    if (id === EOS || !logits) return;
+    const id = run.ids[at + 1];
+    if (id === EOS) return;
     const begins = piece.startsWith("▁"), space = begins && words.length > 0 ? " " : "";
     const starts = !words.length || begins || /^[.,;:!?…]/.test(piece);
     if (starts) words.push({space, text: "", logp: 0, at});
     words.at(-1).text += word(piece);
-    words.at(-1).logp += log_softmax(logits)[id];
+    words.at(-1).logp += log_softmax(Array.from(run.logits.row(at)))[id];
   });
   const text = words.map(({space, text}) => space + text).join(""), at = run.text.indexOf(text);
   if (!text || at < 0) return [run.text];
