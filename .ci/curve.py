@@ -38,30 +38,38 @@ def fitted(pairs, model, seed, updates=UPDATES, **more):
 def bleu(translator, pairs): return round(translator.evaluate(pairs).bleu, 2)
 
 def by_length(translator, pairs):
-    groups = {f'{low}-{high}': [two for two in pairs if low <= len(two[0].split()) <= high] for low, high in LENGTHS}
-    return {name: dict(bleu=bleu(translator, rows), sentences=len(rows)) for name, rows in groups.items()}
+    "BLEU of all pairs, and of those of each length; each sentence is translated once."
+    from annotated_transformer.inference.evaluation import score
+    rows = [(source, str(output), target) for (source, target), output in zip(pairs, translator.translate(source for source, _ in pairs))]
+    def scored(rows): return dict(bleu=round(score([output for _, output, _ in rows], [target for *_, target in rows]).bleu, 2), sentences=len(rows))
+    groups = {f'{low}-{high}': [row for row in rows if low <= len(row[0].split()) <= high] for low, high in LENGTHS}
+    return scored(rows)['bleu'], {name: scored(rows) for name, rows in groups.items()}
 
 def curve_run(size, amount, seed):
     from annotated_transformer.data.everyday import everyday_pairs
     pairs = everyday_pairs()
     pairs = random.Random(seed).sample(pairs, amount) if amount < len(pairs) else pairs
     translator, epochs = fitted(pairs, sizes()[size], seed)
-    test = everyday_pairs('test')
-    return dict(epochs=epochs, updates=translator.about['history'][-1]['step'], bleu=bleu(translator, test), by_length=by_length(translator, test))
+    whole, lengths = by_length(translator, everyday_pairs('test'))
+    return dict(epochs=epochs, updates=translator.about['history'][-1]['step'], bleu=whole, by_length=lengths)
 
 def transfer_run(order, seed):
     from annotated_transformer.data.corpora import load_splits
     data = {'everyday': load_splits('everyday'), 'captions': load_splits('multi30k')}
     model = list(sizes().values())[1]
-    everyday, captions = (list(data[name]['train']) for name in data)
-    if order == 'both': translator, epochs = fitted([*everyday, *captions], model, seed)
-    elif order in data: translator, epochs = fitted(list(data[order]['train']), model, seed)
+    train = {name: list(parts['train']) for name, parts in data.items()}
+    train['both'] = [*train['everyday'], *train['captions']]
+    if order in train: translator, epochs = fitted(train[order], model, seed)
     else:
         first, second = order.split(', then ')
-        parent, before = fitted(list(data[first]['train']), model, seed, UPDATES * .7)
-        translator, epochs = fitted(list(data[second]['train']), None, seed, UPDATES * .3, start=parent)
+        parent, before = fitted(train[first], model, seed, UPDATES * .7)
+        translator, epochs = fitted(train[second], None, seed, UPDATES * .3, start=parent)
         epochs = [before, epochs]
     return dict(epochs=epochs, **{name: bleu(translator, parts['test']) for name, parts in data.items()})
+
+def record():
+    "The results so far."
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else dict(curve=[], transfer=[])
 
 def planned(what):
     "The runs, those of the first seed first."
@@ -73,14 +81,13 @@ def main(what='curve'):
     if what == 'transfer' and not os.environ.get('MULTI30K'): sys.exit('MULTI30K names no folder: the captions are missing')
     from annotated_transformer.train.hardware import hardware
     for run in planned(what):
-        record = json.loads(RESULTS.read_text()) if RESULTS.exists() else dict(curve=[], transfer=[])
-        if any(run.items() <= row.items() for row in record[what]): continue
+        if any(run.items() <= row.items() for row in record()[what]): continue
         start = time.perf_counter()
         row = run | (curve_run if what == 'curve' else transfer_run)(**run)
         row |= dict(minutes=round((time.perf_counter() - start) / 60, 1), hardware=hardware('cpu'), command=f'python .ci/curve.py {what}')
         print(json.dumps(row), flush=True)
-        record = json.loads(RESULTS.read_text()) if RESULTS.exists() else dict(curve=[], transfer=[])
-        record[what].append(row)
-        RESULTS.write_text(json.dumps(record, indent=1) + '\n')
+        results = record() # another process may have added some
+        results[what].append(row)
+        RESULTS.write_text(json.dumps(results, indent=1) + '\n')
 
 if __name__ == '__main__': main(*sys.argv[1:])

@@ -21,6 +21,7 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
                   epochs=2, max_tokens=2500, peak_lr=.0045, lr_factor=1., warmup_steps=200), # 82 minutes on one AVX2 core
     'recipe': {},
     'second': dict(start='recipe', epochs=4, peak_lr=.003, warmup_steps=200, typed=.5, copies_seed=1), # four further passes over more data: `more_pairs`
+    'third': dict(start='second', epochs=1, peak_lr=.0008, warmup_steps=50, typed=.8, copies_seed=2, back=False, share=.6), # typing alone: one further pass
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
     'epochs 16': dict(epochs=16),
@@ -43,8 +44,8 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
 }
 PHRASE_COPIES = 6
 LEAST_P = .6 # of a word pair
-VARIANTS['third'] = dict(start='second', epochs=1, peak_lr=.0008, warmup_steps=50, typed=.8, copies_seed=2, back=False, share=.6) # typing alone: one further pass
 MODEL_FIELDS = 'N', 'N_decoder', 'd_model', 'd_ff', 'h', 'dropout', 'attention_dropout', 'activation_dropout'
+DATA_FIELDS = 'vocab', 'typed', 'share', 'start', 'copies_seed', 'back'
 
 def everyday(part='train', pair='de-en'):
     from annotated_transformer.data.everyday import everyday_pairs
@@ -54,7 +55,7 @@ def configured(settings):
     "Configurations of model and training, and the size of the vocabulary."
     from annotated_transformer.train.recipes import recipe
     model, training, vocab = recipe('everyday')
-    rest = {name: value for name, value in settings.items() if name not in (*MODEL_FIELDS, 'vocab', 'typed', 'share', 'start', 'copies_seed', 'back')}
+    rest = {name: value for name, value in settings.items() if name not in MODEL_FIELDS + DATA_FIELDS}
     model = replace(model, **{name: settings[name] for name in MODEL_FIELDS if name in settings})
     return model, replace(training, **rest), settings.get('vocab', vocab)
 
@@ -62,12 +63,11 @@ def run_name(name, pair, seed): return f'{name.replace(" ", "-")}-{pair}-{seed}'
 
 def package(folder, pair):
     "Learn the confidence of a trained translator from validation pairs, and put it into the package."
-    from annotated_transformer.data.everyday import everyday_pairs
     from annotated_transformer.inference.confidence import learn_confidence
     from annotated_transformer.inference.translator import Translator
     translator = Translator.from_pretrained(folder, 'cpu')
     translator.training_pairs = None # `at-evaluate` knows those of the corpus
-    print(learn_confidence(translator, everyday_pairs('validation', pair)))
+    print(learn_confidence(translator, everyday('validation', pair)))
     place = ROOT/'annotated_transformer'/dict([('de-en', 'everyday_model'), ('en-de', 'everyday_en_de_model')])[pair]
     translator.save_pretrained(place, int8=True)
     before, after = [(root/'model.safetensors').read_bytes() for root in (folder, place)]
@@ -122,12 +122,13 @@ def train(name, pair, seed, args):
     model, training, vocab = configured(settings)
     training = replace(training, seed=seed, epochs=args.epochs or training.epochs)
     typed = settings.get('typed', TYPED_SHARES['everyday'])
-    parts = load_splits('everyday', pair, typed=typed)
-    further = {}
-    if 'start' in settings:
+    further = 'start' in settings # the copies of a further stage are those of `more_pairs`
+    parts = load_splits('everyday', pair, typed=0. if further else typed)
+    parent = None
+    if further:
         parts['train'] = more_pairs(pair, settings, args.out)
-        parent = args.out/f'{run_name(settings["start"], pair, seed)}-training'
-        further = dict(start=max(parent.glob('epoch-*')))
+        run = args.out/f'{run_name(settings["start"], pair, seed)}-training'
+        parent = max(run.glob('epoch-*'))
     originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
     if 'share' in settings:
         rng = random.Random(0)
@@ -136,7 +137,7 @@ def train(name, pair, seed, args):
     folder = args.out/run_name(name, pair, seed)
     start = time.perf_counter()
     translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
-                                resume=True, progress=sys.stderr.isatty(), **further)
+                                resume=True, progress=sys.stderr.isatty(), start=parent)
     minutes = (time.perf_counter() - start) / 60
     translator.known_words = WordSet.of(source for source, _ in originals)
     command = f'python .ci/translators.py {json.dumps(name)} --pair {pair} --seeds {seed}'

@@ -28,19 +28,23 @@ def kind_scores(folder):
     "BLEU of the validation part, greedy, as it is and with each kind of change; of a kind only the sentences that it changes."
     from annotated_transformer.data.everyday import everyday_pairs
     from annotated_transformer.data.noise import TYPED_KINDS, typed_text
+    from annotated_transformer.inference.evaluation import score
     from annotated_transformer.inference.translator import Translator
     translator = Translator.from_pretrained(folder, 'cpu')
-    lang = translator.about['pair'].partition('-')[0]
-    pairs = everyday_pairs('validation', translator.about['pair'])
-    other = 'apostrophes' if lang == 'de' else 'umlauts' # a kind of the other language
-    scores = {'as it is': dict(sentences=len(pairs), bleu=round(translator.evaluate(pairs).bleu, 1))}
+    lang, other = translator.about['pair'].split('-')
+    sources, references = map(list, zip(*everyday_pairs('validation', translator.about['pair'])))
+    def translated(texts): return [*map(str, translator.translate(iter(texts)))]
+    def bleu(outputs, numbers): return round(score(outputs, [references[n] for n in numbers], lang=other).bleu, 1)
+    usual = translated(sources) # once for all kinds
+    scores = {'as it is': dict(sentences=len(sources), bleu=bleu(usual, range(len(sources))))}
+    foreign = dict(de='apostrophes', en='umlauts')[lang] # a kind of the other language
     for kind in TYPED_KINDS:
-        if kind == other: continue
+        if kind == foreign: continue
         rng = random.Random(0)
-        typed = [(typed_text(source, rng, kind, lang), source, target) for source, target in pairs]
-        changed = [(new, source, target) for new, source, target in typed if new != source]
-        before, after = ([(row[side], row[2]) for row in changed] for side in (1, 0))
-        scores[kind] = dict(sentences=len(changed), bleu=round(translator.evaluate(after).bleu, 1), unchanged=round(translator.evaluate(before).bleu, 1))
+        typed = [typed_text(source, rng, kind, lang) for source in sources]
+        changed = [n for n, source in enumerate(sources) if typed[n] != source]
+        scores[kind] = dict(sentences=len(changed), bleu=bleu(translated(typed[n] for n in changed), changed),
+                            unchanged=bleu([usual[n] for n in changed], changed))
     return scores
 
 def written(kinds):
