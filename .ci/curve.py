@@ -18,19 +18,26 @@ RESULTS = ROOT/'nbs/results/everyday_curve.json'
 AMOUNTS = 5_000, 15_000, 50_000, 164_363
 SEEDS = 0, 1, 2
 LENGTHS = (1, 4), (5, 7), (8, 11), (12, 99) # words of the source
-UPDATES, MAX_TOKENS, VOCABULARY = 815, 2000, 6000
+UPDATES, MAX_TOKENS, VOCABULARY = 909, 2000, 6000
 
 def sizes():
     from annotated_transformer.config import preset
     plain = dict(tie='all', attention_dropout=0., activation_dropout=0.)
     return {'2 layers, width 128': preset('tiny', N=2, dropout=.1, **plain), '3 layers, width 192': preset('small', d_model=192, d_ff=768, dropout=.1, **plain)}
 
+def updates_per_pass(pairs):
+    "Batches of one pass, by the tokenizer that `Translator.fit` learns from these pairs."
+    from annotated_transformer.data.batching import token_batches
+    from annotated_transformer.train.recipes import train_tokenizers
+    tokenizer, _ = train_tokenizers(pairs, 'bpe', VOCABULARY)
+    def length(text): return len(tokenizer.encode(text)) + 1
+    return len(token_batches([(length(source), length(target)) for source, target in pairs], MAX_TOKENS, seed=0))
+
 def fitted(pairs, model, seed, updates=UPDATES, **more):
     "Train with about so many updates: whole passes, at least one."
     from annotated_transformer.config import TrainingConfig
     from annotated_transformer.inference.translator import Translator
-    tokens = sum(len(target) for _, target in pairs) / 4.2 # letters of an average piece
-    epochs = max(1, round(updates * MAX_TOKENS * .98 / tokens))
+    epochs = max(1, round(updates / updates_per_pass(pairs)))
     training = TrainingConfig(seed=seed, epochs=epochs, max_tokens=MAX_TOKENS, schedule='cosine', optimizer='muon', peak_lr=.0045, warmup_steps=100,
                               average_checkpoints=1)
     return Translator.fit(pairs, None, model, training, vocab_size=VOCABULARY, progress=False, **more), epochs
