@@ -208,7 +208,7 @@ class Embeddings(nn.Module):
         super().__init__()
         check_sizes(d_model=d_model, vocab=vocab)
         self.d_model = d_model
-        self.lut = nn.Embedding(vocab, d_model, padding_idx)
+        self.lut = nn.Embedding(vocab, d_model, padding_idx) # the look-up table
         init_embedding(self.lut)
     def forward(self, x:Tensor)->Tensor: # `(B, T, D)`
         "Look up token ids `(B, T)` and scale."
