@@ -63,7 +63,7 @@ def open_streams()->None:
     sys.stderr = _escaping(sys.stderr)
 
 def _escaping(stream):
-    "An output stream that writes characters which it cannot encode as escapes."
+    "An output stream that prints an escape for a character which it cannot encode."
     if stream is None: return open(os.devnull, "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper): stream.reconfigure(errors="backslashreplace")
     return stream
@@ -75,7 +75,7 @@ def _discard_output(stream)->None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 def say(text)->None:
-    "Print one line of bounded length to standard error, if it can be written."
+    "Print one line of bounded length to standard error; ignore a failure."
     try: print(bounded(one_line(text)), file=sys.stderr, flush=True)
     except (OSError, ValueError): _discard_output(sys.stderr)
 
@@ -127,7 +127,7 @@ def report_error(
         return 128 + (error.signal if isinstance(error, Stopped) else signal.SIGINT)
     if isinstance(error, OSError) and error.filename is None:
         if errno.errorcode.get(error.errno) in _DISK_ERRORS:
-            say(f"error: the output cannot be written ({error.strerror})")
+            say(f"error: cannot write the output ({error.strerror})")
             return 1
     if not isinstance(error, _USER_ERRORS): return None
     if isinstance(error, BadLines) and len(error.lines) > 1:
@@ -201,7 +201,7 @@ class _OptionParser(argparse.ArgumentParser):
     def print_help(self): print(self.format_help(), end="") # argparse ignores errors
 
 def _spelled(name):
-    "An option as a user writes it: `from_`, whose underscore Python needs, without it."
+    "An option as a user types it: `from_`, whose underscore Python needs, without it."
     return f"--{name.removesuffix('_')}"
 
 def _option_settings(name, kind, default, text):

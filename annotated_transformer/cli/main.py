@@ -40,7 +40,7 @@ _COMMANDS = dict( # Function and what it does
     compile=("annotated_transformer.cli.translate:at_compile",
              "Compile the layers of a model for the engine compiled"),
     serve=("annotated_transformer.cli.serve:at_serve",
-           "Answer requests for translations over HTTP"),
+           "Serve translations over HTTP"),
     evaluate=("annotated_transformer.cli.evaluate:at_evaluate",
               "Score a model on a corpus, alone or against a baseline"),
     doctor=("annotated_transformer.cli.evaluate:at_doctor",

@@ -56,7 +56,7 @@ from ..signals import STOP_SIGNALS
 # %% ../../nbs/81a_cli_serve.ipynb #81s00007
 @dataclass(frozen=True)
 class Limits:
-    "What a request may ask for."
+    "Limits of a request."
     max_body:int = 1_000_000 # Bytes
     max_texts:int = 100      # Texts
     max_chars:int = 2000     # Characters of a text
@@ -72,7 +72,7 @@ class Limits:
         check_number("deadline", self.deadline, .001, 3600)
 
 class Rejected(ValueError):
-    "A request is answered with an error."
+    "A request that gets an error response."
     def __init__(self, status:int, text:str):
         super().__init__(text)
         self.status = status
@@ -86,9 +86,9 @@ _FIELDS = ("text", "texts", "model", "deadline", "prefix", "constraints", "gloss
 # %% ../../nbs/81a_cli_serve.ipynb #81s00008
 def read_request(
     body:bytes,    # JSON
-    limits:Limits, # What it may ask for
+    limits:Limits, # Limits of the request
 )->dict:           # The fields that are given
-    "Read a request; raise `Rejected` if it is wrong or asks for too much."
+    "Read a request; raise `Rejected` if it is wrong or beyond the limits."
     try: given = parse_json(body.decode())
     except ValueError as e:
         raise Rejected(400, f"the body is not JSON ({short_text(one_line(e))}).") from None
@@ -183,7 +183,7 @@ def describe(
     output,     # `Translation`, or a list of `Candidate`
     given:dict, # Fields of the request
 )->dict:        # For JSON
-    "A translation with the details that the request asks for."
+    "A translation with the details that the request names."
     if isinstance(output, list):
         candidates = [describe(c.text, given) | dict(score=c.score) for c in output]
         return dict(text=candidates[0]["text"], candidates=candidates)
@@ -240,7 +240,7 @@ class Metrics:
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s0000d
 def _reply(value, status=200, **headers):
-    "An answer in JSON."
+    "A response in JSON."
     from starlette.responses import Response
     headers = {name.replace("_", "-"): text for name, text in headers.items()}
     return Response(json.dumps(value), status, headers, "application/json")
@@ -278,9 +278,9 @@ async def _until_left(request, work):
         for future in (task, gone): future.cancel()
 
 def error_reply(
-    error:Exception, # Raised while a request was answered
+    error:Exception, # Raised while a request was processed
 ):                   # -> Response
-    "The answer to an error."
+    "The response to an error."
     text = bounded(one_line(error))
     if isinstance(error, Rejected): return _reply(dict(error=text), error.status)
     if isinstance(error, (QueueFull, ServiceClosed)):
@@ -294,10 +294,10 @@ def error_reply(
 _FEW = 500 # Characters whose check takes less time than a change of the thread
 
 class TranslationApp:
-    "Answers to the addresses of the server."
+    "Responses at the addresses of the server."
     def __init__(self,
         translators:dict,       # Name -> `AsyncTranslator`; the first is the default
-        limits:Limits=Limits(), # What a request may ask for
+        limits:Limits=Limits(), # Limits of a request
         live:LivePage|None=None, # Models of the live page; None: the plain form only
     ):
         self.translators = translators
@@ -315,7 +315,7 @@ class TranslationApp:
         return reply
 
     async def answer(self, request, body):
-        "The answer to a request in JSON."
+        "The response to a request in JSON."
         given = read_request(body, self.limits)
         name = given.pop("model", next(iter(self.translators)))
         check_choice("model", name, self.translators)
@@ -354,7 +354,7 @@ class TranslationApp:
 
     @asynccontextmanager
     async def lifespan(self, app):
-        "Answer what waits before the end."
+        "Finish the requests that wait, then end."
         yield
         self.stopping = True
         seconds = self.limits.deadline
@@ -379,7 +379,7 @@ class TranslationApp:
 _SITE = "https://annotated-transformer.github.io/annotated_transformer"
 
 def _files(folder):
-    "An application that sends the files of a folder; a browser asks each time if they changed."
+    "An application that sends the files of a folder; a browser checks each time if they changed."
     from starlette.staticfiles import StaticFiles
     class Files(StaticFiles):
         "Files with a header."
@@ -442,7 +442,7 @@ class _Pages:
 
 # %% ../../nbs/81a_cli_serve.ipynb #81s00043
 class _Joined(asyncio.Transport):
-    "A transport that sends together what was written in one step of the event loop."
+    "A transport that joins the data of one step of the event loop."
     def __init__(self, transport, loop):
         super().__init__()
         self.inner = transport
@@ -472,13 +472,13 @@ class _Joined(asyncio.Transport):
 
 def patient_server(
     patience:float, # Seconds until a request must have begun its work
-    longest:float,  # Seconds until it must have its answer
+    longest:float,  # Seconds until it must have its response
 )->tuple[type, type]: # Classes of a server and of its connections
     "Uvicorn with limits for slow clients."
     from uvicorn import Server
     from uvicorn.protocols.http.h11_impl import H11Protocol
     class Protocol(H11Protocol):
-        "A connection that knows since when it waits or answers."
+        "A connection that knows since when it waits or responds."
         since = 0.
         def connection_made(self, transport):
             self.since = self.loop.time()
@@ -520,7 +520,7 @@ def _names(folders):
     return names
 
 def _bind(host, port):
-    "A socket that listens."
+    "A socket that accepts connections."
     check_number("port", port, 0, 65535, whole=True)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try: return socket.create_server((host, port), family=family, backlog=2048)
@@ -563,7 +563,7 @@ def _run(server, listening):
 def serve(
     models:Annotated[list[str], "Folders or names of models; requests that name none use the "
                                 "first (default: everyday)"]=None,
-    host:Annotated[str, "Address to listen on; 0.0.0.0: all of this machine"]="127.0.0.1",
+    host:Annotated[str, "Address of the server; 0.0.0.0: all of this machine"]="127.0.0.1",
     port:Annotated[int, "Port; 0: a free one, which is printed"]=8000,
     max_batch:Annotated[int, "Texts per batch"]=64,
     max_wait:Annotated[float, "Seconds without a new text after which a batch begins"]=.005,
@@ -578,7 +578,7 @@ def serve(
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
     engine:EngineOption="fast",
 ):
-    "Answer requests for translations over HTTP until the process is stopped."
+    "Serve translations over HTTP until the process is stopped."
     uvicorn = require("uvicorn", ".[serve]")
     require("starlette", ".[serve]")
     limits = Limits(max_body, max_texts, max_chars, max_beam, max_phrases, deadline=deadline)
@@ -596,7 +596,7 @@ def serve(
     config = uvicorn.Config(app.asgi(), http=protocol, proxy_headers=False, ws="none",
                             log_level="warning", access_log=False,
                             lifespan="on", server_header=False, timeout_keep_alive=30,
-                            limit_concurrency=max_connections + 1, # with the one that asks
+                            limit_concurrency=max_connections + 1, # one more gets the error
                             timeout_graceful_shutdown=int(limits.patience + deadline) + 5)
     shown = f"[{host}]" if ":" in host else host
     print(f"{', '.join(names)}: http://{shown}:{listening.getsockname()[1]}", flush=True)
