@@ -184,7 +184,7 @@ _SAID = {".": [("sagte", "said"), ("antwortete", "answered")], "?": [("fragte", 
          "!": [("rief", "shouted"), ("schrie", "screamed")]}
 
 def _spoken(src, tgt, rng, pair):
-    "Make a German and an English sentence what someone says; None if they cannot be."
+    "Turn a German and an English sentence into direct speech; None where it is impossible."
     if pair not in ("de-en", "en-de"): return None
     german, english = (src, tgt) if pair == "de-en" else (tgt, src)
     mark = german[-1:]

@@ -139,7 +139,7 @@ def _rows(path, delimiter, quoted):
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0023
 class _Table(NamedTuple):
-    "How a table is written."
+    "Format of a table."
     path:Path
     delimiter:str
     quoted:bool
@@ -274,7 +274,7 @@ def _below_header(lines, delimiter):
     return lines[1:] if stated and '"' not in lines[0] else lines
 
 def _table(path, src, tgt)->_Table|None: # None: there are no rows
-    "Find out how a table is written."
+    "Find the format of a table."
     lines = _sample(path)
     is_csv = _ending(path) == ".csv"
     note = re.fullmatch("sep=([\t;,|])", lines[0]) if is_csv and lines else None
@@ -385,12 +385,12 @@ def _skipped(bad:BadLine, file):
     file.write(f"{bad.number}\t{bad.reason}\t{start}\n".encode(errors="backslashreplace"))
 
 def _open_beside(path):
-    "Create the file of the bad lines beside the data or, where nothing can be written, elsewhere."
+    "Create the file of the bad lines beside the data, or elsewhere if that fails."
     name = f"{Path(path).name}.bad"
     for folder in (Path(path).parent, tempfile.mkdtemp()):
         try: return open(Path(folder)/name, "wb")
         except OSError: continue
-    raise OSError(f"{name} could not be written.")
+    raise OSError(f"{name} could not be saved.")
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0031
 def _good_pairs(scanned:Iterable, path, skip_bad:bool)->Iterator[tuple[str, str]]:
