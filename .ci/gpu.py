@@ -113,7 +113,7 @@ def training():
     model = package('build').build(config, work.vocab).to(DEVICE)
     tokens = sum(batch.ntokens for batch in work.batches)
     compiled = torch.compile(package('engine.fast').accelerate(copy.deepcopy(model)), dynamic=True)
-    losses = package('engine.losses').CrossEntropyCompute(compiled.generator, smoothing=.1)
+    losses = package('train.losses').CrossEntropyCompute(compiled.generator, smoothing=.1)
     ways = {'ours, bf16': lambda: bench.contender(bench.STEPS['bf16'], model),
             'ours, bf16, compiled': lambda: bench.trainer(compiled, losses, package('train.optimizers').adam(compiled, 1e-4), True),
             'nn.Transformer, bf16': lambda: bench.library_contender(model, bf16=True)}

@@ -25,7 +25,7 @@ from proof import check_in_processes, import_common, install_mutant, notebooks_o
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS, RECORD = ROOT/'runs/mutants', ROOT/'nbs/results/mutants.json'
-MODULES = ('transformer', 'engine.fast', 'engine.cache', 'engine.losses', 'data.batching', 'inference.decoding', 'inference.beam')
+MODULES = ('transformer', 'engine.fast', 'engine.cache', 'train.losses', 'data.batching', 'inference.decoding', 'inference.beam')
 
 def mutants(source):
     "Every mutant that is a program and differs in more than annotations, as (operator, occurrence, code)."

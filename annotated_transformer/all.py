@@ -19,12 +19,8 @@ from annotated_transformer.engine.fast import (
     packed_projection, plain, shared_copy,
 )
 from .engine.cache import CachedStep, KVCache, can_cache
-from annotated_transformer.engine.losses import (
-    CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
-)
 from .engine.products import Program, float_linear
 from .engine.program import IncrementalDecoder
-from .engine.parallel import worker_pool
 from .data.normalize import clean_text
 from .files import file_hash
 from .data.words import (
@@ -48,6 +44,9 @@ from annotated_transformer.data.batching import (
 from .data.shards import ShardedBatches, StoredPairs, store_pairs, stream_ids
 
 # %% ../nbs/99_all.ipynb #ab31c07e
+from annotated_transformer.train.losses import (
+    CrossEntropyCompute, RDropLoss, linear_smoothed_cross_entropy, smoothed_cross_entropy,
+)
 from annotated_transformer.train.hardware import (
     autocast, best_device, environment_info, fast_bf16, hardware, tune_allocator,
 )
@@ -73,6 +72,7 @@ from annotated_transformer.train.monitoring import (
 from annotated_transformer.train.recipes import (
     RECIPES, encode_pairs, stored_batches, train_tokenizers, training_batches,
 )
+from .inference.parallel import worker_pool
 from annotated_transformer.inference.decoding import (
     SamplingOptions, evaluating, greedy_search, sample_decode, score_targets,
 )

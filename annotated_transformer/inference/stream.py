@@ -14,9 +14,9 @@ from itertools import islice
 from ..checks import check_number, short_repr
 from ..data.batching import pad_rows, token_batches
 from ..data.words import special_ids
-from ..engine.parallel import worker_pool
 from ..transformer import padding_mask
 from .models import max_positions
+from .parallel import worker_pool
 
 # %% ../../nbs/48_stream.ipynb #ef6f1899
 def plan_batches(

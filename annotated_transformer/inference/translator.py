@@ -96,7 +96,6 @@ from ..engine.cache import position_limit
 from ..engine.compiled_pass import use_compiled
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
-from ..engine.parallel import check_num_workers
 from ..signals import phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
@@ -109,6 +108,7 @@ from .confidence import Confidence, confidences, retry_faulty
 from .constraints import Constraints, prefix_ids
 from .foreign import read_other
 from .markup import translate_markup
+from .parallel import check_num_workers
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
 
 # %% ../../nbs/54_translator.ipynb #47c0de01

@@ -28,8 +28,8 @@ from ..config import TransformerConfig, preset
 from ..data.batching import TokenBatches, to_device
 from ..data.corpora import load_corpus
 from ..engine.fast import FAST, FastAttention, FastDropout, FastLayerNorm
-from ..engine.losses import CrossEntropyCompute
 from ..train.hardware import autocast, best_device, hardware, tune_allocator
+from ..train.losses import CrossEntropyCompute
 from ..train.optimizers import adam
 from ..train.recipes import RECIPES, encode_pairs, train_tokenizers
 from ..transformer import Batch, EncoderDecoder

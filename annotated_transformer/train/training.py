@@ -54,10 +54,10 @@ from ..checks import check_known, check_model, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
-from ..engine.losses import CrossEntropyCompute, GuidedAttention, RDropLoss
 from ..signals import Stopped, phase, stop_signals
 from ..transformer import Batch, TrainState, rate
 from .checkpoints import average_states
+from .losses import CrossEntropyCompute, GuidedAttention, RDropLoss
 
 # %% ../../nbs/39_training.ipynb #44aec396
 def check_batches(data_iter):

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ..checks import check_number, is_patched
+from ..engine.cache import gives_logits
+from ..engine.fast import is_changed
 from ..transformer import Generator, recorders
-from .cache import gives_logits
-from .fast import is_changed
 
 # %% ../../nbs/20_losses.ipynb #869cda2a
 def _check_smoothing(
