@@ -76,18 +76,21 @@ def _head_widths(h, d_model, d_k, d_v):
     check_sizes(d_k=d_k, d_v=d_v)
     return d_k, d_v
 
-def _move_exactly(self, fn, recurse=True): # sinusoids in a new type are rounded once
-    old = self.pe
-    nn.Module._apply(self, fn, recurse)
-    if self.pe.dtype == old.dtype and not old.is_meta: return self # nothing was rounded
-    table = sinusoids(*old.shape[1:], torch.float64)[None]
-    if old.is_meta or torch.equal(old, table.to(old)): self.pe = table.to(self.pe)
-    return self
+class _SinusoidTable(nn.Module): # `.half()` and the like round its sinusoids `pe` once
+    def _apply(self, fn, recurse=True):
+        old = self.pe
+        super()._apply(fn, recurse)
+        if self.pe.dtype == old.dtype and not old.is_meta: return self # nothing was rounded
+        table = sinusoids(*old.shape[1:], torch.float64)[None]
+        if old.is_meta or torch.equal(old, table.to(old)): self.pe = table.to(self.pe)
+        return self
 
-def _is_recorded(attn)->bool: # inside `record_attention`; never while torch compiles
-    return not torch.compiler.is_compiling() and attn in recorders.get()
-def _record(attn, weights):
-    if attn.recorded: recorders.get()[attn](weights)
+class _RecordedAttention(nn.Module): # `record_attention` can record its weights
+    @property
+    def recorded(self)->bool: # never while torch compiles
+        return not torch.compiler.is_compiling() and self in recorders.get()
+    def record(self, weights):
+        if self.recorded: recorders.get()[self](weights)
 
 @contextmanager
 def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
@@ -104,7 +107,7 @@ def record_attention(model:nn.Module)->Iterator[dict[str, Tensor]]:
     finally: recorders.reset(old)
 
 # %% ../nbs/01_transformer.ipynb #tr000027
-class MultiHeadedAttention(nn.Module):
+class MultiHeadedAttention(_RecordedAttention): # an `nn.Module` with the method `record`
     "Multi-head attention (§3.2.2)."
     cacheable = True # One step over new positions gives the same result: see the KV cache page
     def __init__(self,
@@ -139,9 +142,8 @@ class MultiHeadedAttention(nn.Module):
     def attend(self, q, k, v, mask):
         "Attention in every head."
         x, weights = attention(q, k, v, mask, self.dropout)
-        self.record(weights)
+        self.record(weights) # for the figures: see the folded cell
         return x
-    recorded, record = property(_is_recorded), _record # for the figures: see the folded cell
 
 # %% ../nbs/01_transformer.ipynb #644de676
 def padding_mask(tokens:Tensor, pad:int=2)->Tensor: # `(B, 1, S)`, True at real tokens
@@ -237,7 +239,7 @@ def sinusoids(length:int, d_model:int, dtype=None)->Tensor: # `(T, D)`, of the d
     return table.to(dtype or torch.get_default_dtype())
 
 # %% ../nbs/01_transformer.ipynb #tr000058
-class PositionalEncoding(nn.Module):
+class PositionalEncoding(_SinusoidTable): # an `nn.Module`
     "Add the sinusoids, then apply dropout (§3.5, §5.4)."
     additive = True                  # The same vectors are added to all inputs
     attention = MultiHeadedAttention # Class of the self-attention
@@ -253,8 +255,6 @@ class PositionalEncoding(nn.Module):
             longer = sinusoids(2 * x.size(1), self.pe.size(2), self.pe.dtype)[None].to(self.pe)
             self.pe = torch.cat([self.pe, longer[:, self.pe.size(1):]], 1)
         return self.dropout(x + self.pe[:, :x.size(1)])
-
-    _apply = _move_exactly # `.half()` and the like round the table once
 
 # %% ../nbs/01_transformer.ipynb #tr000059
 #| code-fold: true
