@@ -61,10 +61,10 @@ def members(source): # public methods in the bodies of classes
         if not isinstance(node, ast.ClassDef): continue
         yield from (f'{node.name}.{f.name}' for f in node.body if isinstance(f, ast.FunctionDef) and not f.name.startswith('_'))
 
-def api(docs, known, text='', inner=()): # one heading above all objects of a cell, unless the page has it, and the link to their source
+def api(docs, known, text='', inner=(), folded=False): # one heading above all objects of a cell, unless it is folded or the page has it, and the link to their source
     names = [d.name for d in docs]
     spans = ''.join(f'<span id="{anchor(name)}"></span>' for name in dict.fromkeys([*names, *inner]))
-    heading = '' if set(names) <= known else f'### {", ".join(names)}'.replace('.', '.\u200b') # a line may end after a dot
+    heading = '' if folded or set(names) <= known else f'### {", ".join(names)}'.replace('.', '.\u200b') # a line may end after a dot
     return nbformat.v4.new_markdown_cell('\n\n'.join(filter(None, [spans, heading, f'{{.source}}\n{docs[0].link}' * bool(docs[0].link), text])))
 
 def heights(spec): return [spec['height']] if isinstance(spec.get('height'), int) else [h for key in ('hconcat', 'vconcat', 'concat') for part in spec.get(key, []) for h in heights(part)]
@@ -137,7 +137,7 @@ def cells(nb): # each cell as Sphinx is to see it
     in_tests, headings, all_cells = False, set(), list(merged(nb))
     names = {d.name for _, _, docs in all_cells for d in docs}
     for i, (c, o, docs) in enumerate(all_cells):
-        if docs: yield api(docs, headings, '' if c else local(docs[0].body), members(plain(c.source)) if c else ())
+        if docs: yield api(docs, headings, '' if c else local(docs[0].body), members(plain(c.source)) if c else (), o.get('code-fold') == 'true')
         if not c or c.cell_type == 'raw' or o.get('include') == 'false': continue
         c.source = callouts(local(methods(c.source, names))) if c.cell_type == 'markdown' else plain(c.source)
         if c.cell_type == 'markdown': in_tests |= bool(re.search('^## Tests *$', c.source, re.M))

@@ -182,8 +182,8 @@ def _wide_strip(rows, new, count):
 def _column_width(lines, kind, values):
     "Return the width of a row of a strip that is drawn as a column below the lines of its label."
     texts = [str(v) for v in values if v is not None] if kind in ("words", "gloss") else []
-    room = max([6.2 * len(line) for line in lines]
-               + [(6.8 if kind == "words" else 6.2) * len(text) for text in texts])
+    room = max([7 * len(line) for line in lines]
+               + [(7.4 if kind == "words" else 6.6) * len(text) for text in texts])
     return max(room + 6, dict(vectors=46, lines=52).get(kind, 40))
 
 def _narrow_strip(rows, new, count):

@@ -424,7 +424,8 @@ class Page {
   }
   submit(s = this.input.value.replace(/\s*\n\s*/g, " ").trim()) {
     if (narrow) this.examples.open = false;
-    this.set({s, part: 0, begin: [], masked: [], at: 6}, true);
+    const at = s === this.state.s ? this.state.at : DEFAULT.at; // the same sentence keeps its token
+    this.set({s, part: 0, begin: [], masked: [], at}, true);
   }
   reset() {
     const {model, tab} = this.state;
