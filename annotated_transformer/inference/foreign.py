@@ -76,7 +76,11 @@ def read_checkpoint(
     try:
         with safe_globals([argparse.Namespace]): # fairseq keeps its arguments in one
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
+    except pickle.UnpicklingError as e:
+        if re.search("torchtext|onmt", str(e)): # the vocabularies of OpenNMT-py 1 and 2
+            raise ValueError(f"{path} holds objects of torchtext: save model, generator, opt and "
+                             "vocab=dict(src=..., tgt=...) with OpenNMT-py, each a list of words "
+                             "in the order of their ids.") from None
         raise ValueError(f"{path} holds objects other than tensors, numbers and texts: save the "
                          "state_dict alone.") from None
     except (RuntimeError, EOFError, LookupError, TypeError, ValueError, AttributeError) as e:
@@ -258,11 +262,25 @@ def _harvard(weights, settings):
     weights = {name: w for name, w in weights.items() if not name.endswith(".pe")}
     return weights, dict(norm_first=True, norm_eps=1e-12) | settings
 
+def _hkproj(weights, settings):
+    "As Harvard's; a norm may have one weight and one bias for all channels."
+    width = weights["src_embed.0.lut.weight"].size(1)
+    for name, w in weights.items():
+        if ".norm." in name and len(w) == 1: weights[name] = w.repeat(width)
+    return _harvard(weights, settings)
+
 # %% ../../nbs/53_foreign.ipynb #for00031
+_OPENNMT = dict(max_relative_positions=0, position_encoding=True, layer_norm="standard",
+                parallel_residual=False)
+
 def _opennmt(weights, settings, options):
     "OpenNMT-py is pre-norm; the heads are among its options."
+    for name, value in _OPENNMT.items():
+        if options.get(name, value) != value:
+            raise ValueError(f"{name}={short_repr(options[name])}: of OpenNMT-py, only models with "
+                             f"{name}={value!r} are converted.")
     weights = {name: w for name, w in weights.items() if not name.endswith(".pe")}
-    usual = dict(norm_first=True)
+    usual = dict(norm_first=True, norm_eps=options.get("norm_eps", 1e-6))
     activation = options.get("pos_ffn_activation_fn")
     if isinstance(activation, str): usual["ffn"] = activation
     if isinstance(options.get("heads"), int): usual["h"] = options["heads"]
@@ -455,6 +473,22 @@ def _fairseq_tokenizers(converted, path, options):
     converted.tokenizers = (sides[0],) * 2 if words[0] == words[1] else tuple(sides)
     if all(len(lang) == 2 for lang in langs): converted.pair = "-".join(langs)
 
+def _opennmt_tokenizers(vocab):
+    "Tokenizers of the lists of words in a checkpoint of OpenNMT-py; () without them."
+    if not isinstance(vocab, Mapping): return ()
+    start = vocab.get("decoder_start_token", "<s>")
+    tokenizers = []
+    for side in ("src", "tgt"):
+        words = vocab.get(side)
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"vocab[{side!r}] is no list of words in the order of their ids.")
+        missing = [word for word in (start, "</s>", "<blank>", "<unk>") if word not in words]
+        if missing: raise ValueError(f"vocab[{side!r}] lacks {short_repr(missing[0])}.")
+        special = [words.index(word) for word in (start, "</s>", "<blank>", "<unk>")]
+        tokenizers.append(SentencePieces(words, special))
+    same = vocab["src"] == vocab["tgt"]
+    return (tokenizers[0],) * 2 if same else tuple(tokenizers)
+
 # %% ../../nbs/53_foreign.ipynb #for00043
 def read_marian(
     folder,          # Folder with config.json, weights, source.spm, target.spm, vocab.json
@@ -631,6 +665,7 @@ def _convert_weights(weights, options, settings, scale, like):
         return Converted(*_with_scale(weights, settings, scale, like), form)
     renamed = our_names(weights, form)
     if form == "harvard": renamed, settings = _harvard(renamed, settings)
+    if form == "hkproj": renamed, settings = _hkproj(renamed, settings)
     if form == "opennmt": renamed, settings = _opennmt(renamed, settings, options)
     if form == "fairseq": renamed, settings = _fairseq(renamed, settings, options)
     return Converted(*assemble(renamed, settings), form)
@@ -651,6 +686,18 @@ def _convert_module(module, settings, scale, like):
     return _convert_weights(weights, {}, settings, scale, like)
 
 # %% ../../nbs/53_foreign.ipynb #for00056
+def _convert_checkpoint(source, settings, scale, like, tokenizers):
+    "Convert a file, or a dictionary of weights."
+    checkpoint = source if isinstance(source, Mapping) else read_checkpoint(source)
+    weights, options = _weights_of(checkpoint)
+    converted = _convert_weights(weights, options, settings, scale, like)
+    if not tokenizers: return converted
+    if converted.form == "opennmt":
+        converted.tokenizers = _opennmt_tokenizers(checkpoint.get("vocab"))
+    if converted.form == "fairseq" and checkpoint is not source:
+        _fairseq_tokenizers(converted, source, options)
+    return converted
+
 def _convert_folder(folder, settings, tokenizers):
     "Convert a folder of CTranslate2 or of Marian."
     if not is_ctranslate2(folder): return read_marian(folder, settings, tokenizers)
@@ -678,16 +725,11 @@ def read_other(
     if isinstance(source, (nn.MultiheadAttention, *_STACKS)): return _convert_part(source)
     if isinstance(source, nn.Module):
         converted = _convert_module(source, settings, scale, like)
-    elif isinstance(source, Mapping):
-        converted = _convert_weights(*_weights_of(source), settings, scale, like)
-    elif not isinstance(source, (str, os.PathLike)):
+    elif not isinstance(source, (Mapping, str, os.PathLike)):
         raise TypeError(f"source is a {type(source).__name__}: give a module, a state dict or a "
                         "path.")
-    elif Path(source).is_dir(): converted = _convert_folder(source, settings, tokenizers)
-    else:
-        weights, options = _weights_of(read_checkpoint(source))
-        converted = _convert_weights(weights, options, settings, scale, like)
-        if tokenizers and converted.form == "fairseq":
-            _fairseq_tokenizers(converted, source, options)
+    elif not isinstance(source, Mapping) and Path(source).is_dir():
+        converted = _convert_folder(source, settings, tokenizers)
+    else: converted = _convert_checkpoint(source, settings, scale, like, tokenizers)
     if like is not None: _check_like(converted, like)
     return converted
