@@ -208,7 +208,7 @@ for n in range(limits):
 save(3, 3)
 assert found() == {"epoch-001": 1, "epoch-002": 2, "epoch-003": 3}
 assert all("could not be saved" in text and "\\n" not in text for text in told), told
-print(json.dumps(dict(limits=limits, saves_refused=len(told), largest_file=largest)))
+print(json.dumps(dict(limits=limits, saves_rejected=len(told), largest_file=largest)))
 """
 
 def full_disk(limits, place):
@@ -289,7 +289,7 @@ def naive_pairs(kind, *datas):
     return [(row["de"], row["en"]) for row in rows] if all(isinstance(row, dict) and whole(row.get("de")) and whole(row.get("en")) for row in rows) else None
 
 def fuzz_files(n, seed, folder):
-    "n files of made-up bytes through the readers; how many were read and how many refused."
+    "n files of made-up bytes through the readers; how many were read and how many rejected."
     def joined(scrap, most): return st.lists(scrap, max_size=most).map(b"".join)
     seen, lines = Counter(), st.one_of(joined(st.sampled_from(line), 4) for line in ([b"a\tb\n", b"\t\n", b"de\ten\n", b"\ta\r\n"], [line for line in PLAIN if b"{" in line]))
     scraps = st.one_of(lines, lines, joined(st.sampled_from(PLAIN), 6), joined(st.one_of(st.sampled_from(SCRAPS), st.binary(max_size=8)), 10))
@@ -308,7 +308,7 @@ def fuzz_files(n, seed, folder):
         except ValueError as e:
             said = str(e).replace(str(folder), "")
             assert expected is None and "x." in said and "\n" not in said, (said, expected)
-            seen["refused"] += 1
+            seen["rejected"] += 1
         else:
             assert found == expected, (found, expected)
             seen["read"] += 1

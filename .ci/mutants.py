@@ -80,12 +80,12 @@ def check_module(module, sample):
 def read(path): return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 def record(modules):
-    reasons = {(s['module'], s['before'], s['after']): s['reason'] for s in json.loads(RECORD.read_text())['survivors']} if RECORD.exists() else {}
+    reasons = {(s['module'], s['before'], s['after']): s['reason'] for s in json.loads(RECORD.read_text())['survived']} if RECORD.exists() else {}
     text = lambda module: ' '.join((ROOT/f'annotated_transformer/{module.replace(".", "/")}.py').read_text().split())
     rows = {module: [m for m in read(RUNS/f'{module}.jsonl') if m['before'] in source] for module in modules for source in [text(module)]} # of the code as it is
     counts = {module: dict(mutants=found[-1]['of'], tried=len(found), killed=sum(m['fate'] == 'killed' for m in found), stillborn=sum(m['fate'] == 'stillborn' for m in found)) for module, found in rows.items()}
     survivors = [dict(module=module, before=m['before'], after=m['after'], reason=reasons.get((module, m['before'], m['after']), '')) for module, found in rows.items() for m in found if m['fate'] == 'survived']
-    RECORD.write_text(json.dumps(dict(command='python .ci/mutants.py', tool=f"cosmic-ray {version('cosmic-ray')}", modules=counts, survivors=survivors), indent=1, ensure_ascii=False) + '\n')
+    RECORD.write_text(json.dumps(dict(command='python .ci/mutants.py', tool=f"cosmic-ray {version('cosmic-ray')}", modules=counts, survived=survivors), indent=1, ensure_ascii=False) + '\n')
 
 def main():
     parser = ArgumentParser()

@@ -44,7 +44,7 @@ def damage(n, seed, work, minutes):
     import faults
     sys.addaudithook(faults.note_act)
     kinds = faults.check_all_damage(n, seed, work)
-    return dict(damages=n, refused=sum(kinds.values()), executed=len(faults.acts), previous_used=faults.previous_used[0], kinds=kinds)
+    return dict(damages=n, rejected=sum(kinds.values()), executed=len(faults.acts), previous_used=faults.previous_used[0], kinds=kinds)
 
 def full(n, seed, work, minutes):
     import faults
@@ -561,7 +561,7 @@ def settings(n, seed, work):
             else:
                 found = from_json(text, kind)
                 assert from_json(to_json(found), kind) == found and all(getattr(found, name) == value for name, value in json.loads(text).items())
-        except (ValueError, TypeError) as e: one_sentence(e); return 'refused'
+        except (ValueError, TypeError) as e: one_sentence(e); return 'rejected'
         return 'answered'
     return drawn(n, seed, st.sampled_from(kinds), given, junk, st.sampled_from(['raw', 'json', 'saved', 'words']))(check)
 
@@ -607,7 +607,7 @@ def commands(n, seed, work):
         given = dict(zip(options, words))
         if told := bool(parsed) and 0 < len(words) == len(options) and not any(word.startswith('-') for word in words): # nothing is lost or turned into something else
             assert {option: repr(parsed[0][option]) for option in given} == {option: repr(takes[name][option](word)) for option, word in given.items()}, (parsed, given)
-        return ('refused' if status else 'answered') + ', its options compared with what was typed' * told
+        return ('rejected' if status else 'answered') + ', its options compared with what was typed' * told
     os.chdir(fresh(work/'here'))
     with contextlib.ExitStack() as held:
         for room, attribute in where: held.enter_context(patch.object(room, attribute, reached))
@@ -632,7 +632,7 @@ def fuzz(n, seed, work, minutes):
             print(key, done[key], flush=True)
     failed = [dict(portion=key, error=found['failed']) for key, found in done.items() if 'failed' in found]
     total = {border.__name__: dict(sum((Counter(found) for key, found in done.items() if key.split()[0] == border.__name__ and 'failed' not in found), Counter())) for border in (texts, files, settings, commands)}
-    return dict(asked=4 * (n // 4), inputs=sum(sum(found.values()) for found in total.values()), borders=total, failed=failed)
+    return dict(planned=4 * (n // 4), inputs=sum(sum(found.values()) for found in total.values()), borders=total, failed=failed)
 
 # ---- an hour of it
 

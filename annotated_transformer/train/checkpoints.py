@@ -75,7 +75,7 @@ def unique_tensors(model:nn.Module)->dict[str, Tensor]: # Name -> parameter or b
     return dict(first.values())
 
 def weights_digest(model:nn.Module)->str: # sha256
-    "Return a digest of all weights, which tells whether two models are the same."
+    "Return a digest of all weights; it differs where two models differ."
     digest = hashlib.sha256()
     for name, p in sorted(unique_tensors(model).items()):
         digest.update(f"{name} {p.dtype} {tuple(p.shape)}".encode())
