@@ -299,7 +299,7 @@ def is_watched()->bool:
 
 # %% ../nbs/03_checks.ipynb #be438a35
 class Originals(dict):
-    "Functions of classes and modules, as they were when these were added."
+    "Functions that classes and modules had when these were added."
     def __init__(self,
         strict:bool=True, # Methods from another module than their class count as changed
     ):

@@ -180,7 +180,7 @@ def setting_types(
             for name, kind in kinds.items()}
 
 def read_value(
-    text:str, # Value as a user writes it
+    text:str, # Value as a user types it
     kind:str, # Type of the setting, see `setting_types`
 ):            # -> the value; text that is no literal stays text
     "Read the value of a setting."

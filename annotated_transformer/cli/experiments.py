@@ -37,7 +37,7 @@ from ..train.recipes import run_options
 
 # %% ../../nbs/80_cli_experiments.ipynb #dbe64e96
 def _new_record(table, command):
-    "Create the folder of a table, and raise unless the table can be written."
+    "Create the folder of a table, and raise unless the table can be saved."
     path = Path(user_path("table", table))
     with saving(path): path.parent.mkdir(parents=True, exist_ok=True)
     return check_record(path, command, "table")

@@ -421,7 +421,7 @@ class _OptionalParts:
 
 # %% ../../nbs/77_cli_train.ipynb #72a00001
 def _save_and_score(translator, train, test, given, further):
-    "Save a trained model, add what the options ask for, and print examples and scores."
+    "Save a trained model, add what the options request, and print examples and scores."
     dtype = torch.float16 if given.fp16 else None
     translator.save_pretrained(given.out, dtype, given.int8)
     saved = Translator.from_pretrained(given.out, translator.device, given.engine)

@@ -99,7 +99,7 @@ def _check_streams(texts):
     if not texts and sys.__stdin__ is None: raise OSError("standard input is closed.")
 
 def _check_pair(translator, pair):
-    "Raise if a model is known to translate between other languages than asked for."
+    "Raise if a model is known to translate between other languages than requested."
     trained = translator.about.get("pair", pair)
     if pair is None or pair == trained: return
     raise ValueError(f"--pair {short_repr(pair)} is not the pair of the model, {trained}.")
@@ -157,7 +157,7 @@ def translate(
     alignments:Annotated[bool, "A tab and the links of the words after each line"]=False,
     glossary:Annotated[str, "Table: source term, tab, target term or !forbidden term"]=None,
     constraints:Annotated[str, "Phrases of every translation, one a line; !: of none"]=None,
-    prefix:Annotated[str, "Beginning of every translation"]="",
+    prefix:Annotated[str, "First words of every translation"]="",
     markup:Annotated[bool, "Tags, placeholders, addresses and numbers kept as they are"]=False,
     confidence:Annotated[bool, "A tab and the probabilities of the words to be right after each "
                                "line"]=False,

@@ -411,7 +411,7 @@ class SentencePieces(TextTokenizer):
 
     def encode(self, text:str, limit:int|None=None)->list[int]:
         "Return the ids of a text, without start and end; the first `limit` ids if it is given."
-        code = re.match(">>.*?<<", text) # the target language, as OPUS-MT writes it
+        code = re.match(">>.*?<<", text) # the target language, in the form of OPUS-MT
         words = [code[0]] if code else []
         text = text[len(code[0]) if code else 0:]
         if limit is not None: text = text[:limit * self.longest + MAX_WORD]

@@ -129,7 +129,7 @@ def for_each_scheme(
     run:Callable,   # Function of the name of a scheme and the device -> dict
     device:str,     # Device
     **facts,        # Settings to store
-):                  # Writes results/extrapolation_WORD.json after each scheme
+):                  # Saves results/extrapolation_WORD.json after each scheme
     "Run an experiment with every position scheme, or with those that RUN_SCHEMES names."
     chosen = os.environ.get("RUN_SCHEMES", ",".join(SCHEMES)).split(",")
     machine = dict(hardware=hardware(device), torch=torch.__version__)

@@ -356,7 +356,7 @@ def _save_graph(path, module, inputs, outputs, opset, longest=4096, source=4096)
 # %% ../../nbs/55_export.ipynb #55d00002
 def hub_tokenizer(
     tokenizer:SubwordTokenizer, # Subword tokenizer of this project
-):                              # -> `tokenizers.Tokenizer`; its `save` writes a tokenizer.json
+):                              # -> `tokenizers.Tokenizer`; its `save` makes a tokenizer.json
     "Return a tokenizer of Hugging Face with the same ids and texts; it adds `</s>`."
     if not isinstance(tokenizer, SubwordTokenizer):
         raise TypeError(f"tokenizer is a {type(tokenizer).__name__}: give a SubwordTokenizer.")

@@ -50,7 +50,7 @@ def _add_tag(stack, tag, place):
         node = stack.pop()
         node.closing, node.end = tag, place
         return
-    stack[-1].nodes.append(Node(place, place, tag)) # an end without a beginning
+    stack[-1].nodes.append(Node(place, place, tag)) # an end tag without a start tag
 
 def _flatten(parent, node):
     "A tag that never ends is a point, and what is inside belongs to the parent."

@@ -272,7 +272,7 @@ def _load_model(path, config, sizes, read=_read_saved):
 
 # %% ../../nbs/44_model_folder.ipynb #ab3bff69
 def _check_header(path, config, sizes, int8=False):
-    "Raise unless the file holds the tensors of the configuration, as int8 if the manifest says so."
+    "Raise unless the file holds the tensors of the configuration, as int8 if the manifest has it."
     stored = {plain_name(name): kind_shape for name, kind_shape in read_header(path).items()}
     expected = _first_layers(config, sizes)
     int8 = int8 or any(kind == "I8" for kind, _ in stored.values())

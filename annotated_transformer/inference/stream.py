@@ -34,7 +34,7 @@ def plan_batches(
 class Translation(str):
     "A translated text; `unknown` holds the words of its source that no training pair has."
     unknown:tuple[str, ...]|None # None: not known, for want of a list of the training's words
-    alignment = None             # Its `Alignment`, if `translate` was asked for it
+    alignment = None             # Its `Alignment`, with `alignments=True`
     confidence = None            # Its `Confidence`, likewise
     fault = None                 # What `check=True` found; "": nothing
 

@@ -271,7 +271,7 @@ class _SourceReader:
         return [*sentences[:1], *(f"{token} {sentence}".lstrip() for sentence in sentences[1:])]
 
 def _warn_cut(name, limit, unit):
-    "Warn, every time, that only the beginning of a text is read."
+    "Warn, every time, that only the first part of a text is read."
     text = f"{name} has more than {limit:,} {unit}; only the first {limit:,} were read."
     warnings.warn_explicit(text, UserWarning, __name__, 1, registry={})
 
@@ -373,7 +373,7 @@ class Translator(ScoringModel):
         alignments:bool=False,    # Give each translation its `Alignment`, words to words
         constraints:Sequence=(),  # Phrases of every translation; "!…": phrases of none
         glossary:dict|None=None,  # Source term -> target term, or list of alternatives
-        prefix:str="",            # Beginning of every translation
+        prefix:str="",            # First words of every translation
         markup:bool=False,        # Keep tags, placeholders and numbers (`translate_markup`)
         confidence:bool=False,    # Give each translation its `Confidence`, word by word
         check:bool=False,         # Notice what went wrong (`fault`), and search again
@@ -557,7 +557,7 @@ def from_other(cls:Translator,
 
 # %% ../../nbs/54_translator.ipynb #19a9eb44
 def check_single(options):
-    "Raise if the arguments of `translate` ask for several outputs per text."
+    "Raise if the arguments of `translate` request several outputs per text."
     if options.get("n_best") is not None:
         n_best = short_repr(options["n_best"])
         raise ValueError(f"n_best={n_best}: a score needs one output per text.")
@@ -658,7 +658,7 @@ def _with_longer(tensors, old_tokenizers, tokenizers):
 
 # %% ../../nbs/54_translator.ipynb #21d55b84
 class _Parent:
-    "A translator that is trained further; without one, a training from the beginning."
+    "A translator that is trained further; without one, a training from random weights."
     def __init__(self, start, old, mix, fixed, pair, cache_dir, new_pieces):
         self.start = start
         self.old = None

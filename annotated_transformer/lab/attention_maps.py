@@ -29,7 +29,7 @@ from .architecture import unfused
 # %% ../../nbs/59_attention_maps.ipynb #am59a001
 @contextmanager
 def _torch_weights(attn, note):
-    "Ask an `nn.MultiheadAttention` for the weights of every head."
+    "Record the weights of every head of an `nn.MultiheadAttention`."
     usual, own = attn.forward, vars(attn).get("forward")
     def forward(*args, **options):
         given = signature(usual).bind(*args, **options)

@@ -279,7 +279,7 @@ def _line_axis(titles):
     return alt.Y("line:O", scale=scale, axis=axis, title=None)
 
 def _number_layers(cells, line):
-    "Rectangles of all numbers, gray ones where a score is masked, and texts where there is room."
+    "Rectangles of all numbers, gray ones where a score is masked, and texts where they fit."
     import altair as alt
     tips = [alt.Tooltip("title:N", title="stage"), alt.Tooltip("number:Q", title="index"),
             alt.Tooltip("number_text:N", title="value")]

@@ -335,7 +335,7 @@ def _restore(owner, names):
         if now.get(name, owner) is not value: setattr(owner, name, value)
 
 def _in_thread(trial, attempt, seconds):
-    "Run a trial in a thread, which is asked to end after the time limit."
+    "Run a trial in a thread, which gets `SystemExit` after the time limit."
     found = {}
     def work(): found.update(run_trial(trial, attempt, BaseException, _plain))
     with _restored(), _default_settings():

@@ -262,7 +262,7 @@ def _read_vocabulary(states, kind):
     return [make(**state) for state in states]
 
 def _check_store(store, tokenizers):
-    "Raise unless all shards are as they were stored, with ids of the vocabularies."
+    "Raise unless all shards are unchanged, with ids of the vocabularies."
     with phase("checking the stored pairs", len(store)) as current:
         for n in range(len(store.counts)):
             for (ids, _), tokenizer in zip(store.columns(n), tokenizers):

@@ -236,8 +236,8 @@ class RunFolder:
     "The files of a run: checkpoints, weights for the final mean, and the log."
     def __init__(self,
         path,                  # Folder
-        config:TrainingConfig, # Says which weights the final mean needs
-        options:RunOptions=RunOptions(), # Says which checkpoints are kept
+        config:TrainingConfig, # Sets which weights the final mean needs
+        options:RunOptions=RunOptions(), # Sets which checkpoints are kept
     ):
         self.path = Path(path)
         self.unfinished = self.path/"unfinished" # checkpoint inside an epoch
