@@ -55,10 +55,8 @@ class FloatProduct:
         self.activation = "relu" if relu else "none"
         self.packed = pack_weights(weights)
 
-    def __call__(self,
-        x:Tensor, # `(R, in)`
-    )->Tensor:    # `(R, out)`
-        "Multiply, add the bias."
+    def __call__(self, x):
+        "Map rows `(R, in)` to `(R, out)`."
         row = x.size(0) == 1 and x.dtype == torch.float32
         if row or self.packed is None:
             x = F.linear(x, self.weights, self.bias)
@@ -377,7 +375,7 @@ def fingerprint(
     return marks
 
 # %% ../../nbs/17_products.ipynb #538e52c6
-STEP = 61 # Of a large tensor, every 61st integer is compared
+STEP = 61 # Of a large tensor, every 61st integer is compared, or about one in each row
 
 class KeptProgram:
     "A program, with the state of the weights that it was made from."
@@ -391,7 +389,9 @@ class KeptProgram:
         self.weights = list({id(w): w for w in marks if isinstance(w, Tensor)}.values())
         self.identity = storages(self.weights)
         bits = [_as_integers(w) for w in self.weights]
-        self.compared = [b if len(b) <= 2**11 else b[::STEP] for b in bits]
+        rows = [w.shape[:1].numel() or 1 for w in self.weights]
+        steps = [max(STEP, len(b) // n - 1) for b, n in zip(bits, rows)] # other columns each time
+        self.compared = [b if len(b) <= 2**11 else b[::step] for b, step in zip(bits, steps)]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
         self.program = Program(model, linear)
 
