@@ -4,7 +4,9 @@ A person has judged each output: true where a reader understands what the German
 output that is new gets none (null), is listed, and waits for a person. `--judge` asks for each of them.
 
 `--kinds NAME=FOLDER …` scores models on the validation part instead, as it is and with each kind of change of page 28, and writes
-nbs/results/typed_kinds.json."""
+nbs/results/typed_kinds.json.
+
+`--spelling` scores the models of the package on typed validation sentences with and without the step of page 28a, and writes nbs/results/spelling.json."""
 import json
 import random
 import sys
@@ -31,6 +33,7 @@ def kind_scores(folder):
     from annotated_transformer.inference.evaluation import score
     from annotated_transformer.inference.translator import Translator
     translator = Translator.from_pretrained(folder, 'cpu')
+    translator.spelling = None # what the training alone gives
     lang, other = translator.about['pair'].split('-')
     sources, references = map(list, zip(*everyday_pairs('validation', translator.about['pair'])))
     def translated(texts): return [*map(str, translator.translate(iter(texts)))]
@@ -47,6 +50,32 @@ def kind_scores(folder):
                             unchanged=bleu([usual[n] for n in changed], changed))
     return scores
 
+def spelling_scores(name):
+    "BLEU of the typed validation part, greedy, without and with the spelling step, and how many words it restores."
+    from annotated_transformer.data.everyday import everyday_pairs
+    from annotated_transformer.data.noise import typed_text
+    from annotated_transformer.data.spelling import Spelling
+    from annotated_transformer.inference.evaluation import score
+    from annotated_transformer.inference.translator import Translator
+    translator = Translator.from_pretrained(name, 'cpu')
+    translator.spelling = None
+    lang, other = translator.about['pair'].split('-')
+    spelling = Spelling.of(translator.known_words, translator.src_tokenizer, lang)
+    sources, references = map(list, zip(*everyday_pairs('validation', translator.about['pair'])))
+    scores = {}
+    for kind in (None, 'slip', dict(de='umlauts', en='apostrophes')[lang]):
+        rng = random.Random(0)
+        typed = [typed_text(source, rng, kind, lang) if kind else source for source in sources]
+        rows = [n for n, source in enumerate(sources) if kind is None or typed[n] != source]
+        restored = [spelling.restore(text)[0] for text in typed]
+        exchanged = [n for n in rows if restored[n] != typed[n]]
+        outputs = dict(zip(rows, map(str, translator.translate(typed[n] for n in rows))))
+        new = outputs | dict(zip(exchanged, map(str, translator.translate(restored[n] for n in exchanged))))
+        def bleu(outputs): return round(score([outputs[n] for n in rows], [references[n] for n in rows], lang=other).bleu, 1)
+        scores[kind or 'nothing'] = {'sentences': len(rows), 'exchanged in': len(exchanged), 'as it was': sum(restored[n] == sources[n] for n in exchanged),
+                                     'BLEU as typed': bleu(outputs), 'BLEU restored': bleu(new)}
+    return scores
+
 def written(kinds):
     "The file's text: one line for each sentence."
     def block(kind, rows): return f'  {json.dumps(kind)}: [\n' + ',\n'.join(f'   {json.dumps(row, ensure_ascii=False)}' for row in rows) + ']'
@@ -56,7 +85,13 @@ def main():
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('--judge', action='store_true', help='ask for a judgement of each new output')
     parser.add_argument('--kinds', nargs='+', metavar='NAME=FOLDER', help='score these models on changed validation sentences')
+    parser.add_argument('--spelling', action='store_true', help='score the spelling step on changed validation sentences')
     args = parser.parse_args()
+    if args.spelling:
+        scores = {name: spelling_scores(name) for name in ('everyday', 'everyday-en-de')}
+        print(json.dumps(scores, indent=1))
+        record = dict(command='python .ci/visitors.py --spelling', models=scores)
+        return (ROOT/'nbs/results/spelling.json').write_text(json.dumps(record, indent=1) + '\n')
     if args.kinds:
         scores = {name: kind_scores(folder) for name, _, folder in (given.partition('=') for given in args.kinds)}
         print(json.dumps(scores, indent=1))

@@ -188,7 +188,9 @@ def describe(
         candidates = [describe(c.text, given) | dict(score=c.score) for c in output]
         return dict(text=candidates[0]["text"], candidates=candidates)
     entry = dict(text=str(output))
-    if given.get("unknown"): entry["unknown"] = output.unknown
+    if given.get("unknown"):
+        entry["unknown"] = output.unknown
+        entry["restored"] = output.restored
     if given.get("alignments"):
         pairs = output.alignment
         entry["alignment"] = dict(source=pairs.source, target=pairs.target, links=pairs.links)

@@ -109,6 +109,12 @@ def _check_words(models):
     if all(model.known_words for model in models): return
     raise ValueError("--unknown needs known_words.safetensors, which the model was saved without.")
 
+def _say_notes(output):
+    "Tell which source words were read as others, and which the training data lacks."
+    pairs = [f"{typed} → {meant}" for typed, meant in output.restored.items()]
+    if pairs: say(f"read as: {', '.join(pairs)}")
+    if output.unknown: say(f"not in the training data: {', '.join(output.unknown)}")
+
 def _score(candidate): return "-" if candidate.score is None else f"{candidate.score:.4f}"
 
 # %% ../../nbs/78_cli_translate.ipynb #f037c329
@@ -163,6 +169,7 @@ def translate(
                                "line"]=False,
     check:Annotated[bool, "A second search where something is wrong; a tab and what remains "
                           "wrong after each line"]=False,
+    as_typed:Annotated[bool, "Misspelled words left as they are"]=False,
 ):
     "Translate arguments, or standard input line by line."
     given = dict(locals())
@@ -178,6 +185,8 @@ def translate(
     if corpus in ("pocket", "everyday"):
         pairs = load_corpus(corpus, "train", models[0].about.get("pair", "de-en"))[:8000]
     if unknown: _check_words(models)
+    if as_typed:
+        for translator in models: translator.spelling = None
     first, *others = models
     if shortlist: first = _limited_output(models, shortlist, pairs)
     if not source:
@@ -192,8 +201,8 @@ def translate(
     for n, output in enumerate(outputs):
         lines = _format_output(n, output, unknown, alignments, confidence, check)
         for line in lines: print(line, flush=sys.stdout.isatty())
-        marks = output.unknown if isinstance(output, str) else output[0].unknown
-        if shown and marks: say(f"not in the training data: {', '.join(marks)}")
+        best = output if isinstance(output, str) else output[0]
+        if shown: _say_notes(best)
 
 # %% ../../nbs/78_cli_translate.ipynb #0f0880d8
 def at_translate(args=None):

@@ -8,7 +8,7 @@ __all__ = ['word_weights', 'alignment_error_rate', 'Aligner', 'default_aligner',
 
 # %% ../../nbs/49_alignment.ipynb #8b27d55f
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 
 import torch
@@ -317,11 +317,18 @@ def align_texts(
 )->list[Alignment]:    # One for each
     "Align sentences with given translations."
     limit = translator.max_source
+    read = [translator.read_source(source) for source in sources]
     rows = [(split_pieces(translator.src_tokenizer, s, limit),
              split_pieces(translator.tgt_tokenizer, t, 8 * limit))
-            for s, t in zip(sources, targets, strict=True)]
-    return align_pieces(translator.model, aligner_of(translator), rows, translator.device,
-                        translator.special)
+            for s, t in zip(read, targets, strict=True)]
+    alignments = align_pieces(translator.model, aligner_of(translator), rows, translator.device,
+                              translator.special)
+    def as_typed(alignment, source):
+        words = split_pieces(translator.src_tokenizer, source, limit).words
+        same = len(words) == len(alignment.source) # not if the limit cut them at other words
+        return replace(alignment, source=words) if same else alignment
+    return [alignment if text == source else as_typed(alignment, source)
+            for alignment, text, source in zip(alignments, read, sources)]
 
 # %% ../../nbs/49_alignment.ipynb #49g00002
 class AlignmentTeacher:

@@ -27,7 +27,8 @@ def score_words(
 )->list[tuple]:        # For each the words, and log-probabilities of the words and of all tokens
     "Score the words of translations by teacher forcing."
     limit = translator.max_source
-    src_ids = translator.src_tokenizer.encode_batch(sources, limit)
+    read = map(translator.read_source, sources)
+    src_ids = translator.src_tokenizer.encode_batch(read, limit)
     rows = [split_pieces(translator.tgt_tokenizer, text, 2 * limit) for text in targets]
     ids = [(source, row.ids) for source, row in zip(src_ids, rows, strict=True)]
     scored = translator.score_ids(ids, max_tokens)

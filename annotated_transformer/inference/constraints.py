@@ -463,6 +463,7 @@ def next_words(
     check_number("n", n, 1, 100, whole=True)
     if not isinstance(text, str): raise TypeError(f"text={short_repr(text)} is not a string.")
     tokenizer = translator.tgt_tokenizer
+    text = translator.read_source(text)
     source = translator.src_tokenizer.encode(text, translator.max_source)
     begin = prefix_ids(tokenizer, prefix, max_positions([translator.model]))
     words = _best_words(_next_tokens(translator, source, begin), opening_tokens(tokenizer),

@@ -34,13 +34,15 @@ def plan_batches(
 class Translation(str):
     "A translated text; `unknown` holds the words of its source that no training pair has."
     unknown:tuple[str, ...]|None # None: not known, for want of a list of the training's words
+    restored:dict[str, str]      # Misspelled words of the source, and what they were read as
     alignment = None             # Its `Alignment`, with `alignments=True`
     confidence = None            # Its `Confidence`, likewise
     fault = None                 # What `check=True` found; "": nothing
 
-    def __new__(cls, text:str="", unknown:tuple[str, ...]|None=None):
+    def __new__(cls, text:str="", unknown:tuple[str, ...]|None=None, restored:dict|None=None):
         translation = super().__new__(cls, text)
         translation.unknown = unknown
+        translation.restored = restored or {}
         return translation
 
 # %% ../../nbs/48_stream.ipynb #48a00002
@@ -56,6 +58,11 @@ class Candidate:
         return self.text.unknown if isinstance(self.text, Translation) else None
 
     @property
+    def restored(self)->dict[str, str]: # Typed word -> what it was read as
+        "Misspelled words of the source."
+        return self.text.restored if isinstance(self.text, Translation) else {}
+
+    @property
     def alignment(self): # An `Alignment`; None without `alignments=True`
         "Words of the translation and of the source that belong together."
         return self.text.alignment if isinstance(self.text, Translation) else None
@@ -65,13 +72,13 @@ class _Chunk:
     "Texts that were read together: the ids of their sentences, and the results so far."
     def __init__(self,
         counts:list[int],    # Number of sentences of each text
-        unknown:list,        # Unknown words of each text
+        notes:list,          # Unknown and restored words of each text
         ids:list[list[int]], # Tokens of each sentence
         first:int,           # Number of the first sentence in the stream
         max_tokens:int,      # Tokens per batch, padding included
     ):
         self.counts = counts
-        self.unknown = unknown
+        self.notes = notes
         self.ids = ids
         self.first = first
         self.batches = plan_batches(ids, max_tokens)
@@ -91,11 +98,11 @@ class _Chunk:
     def texts(self)->Iterator[list[Candidate]]:
         "Candidates of each text; the translations of its sentences are joined."
         sentences = iter(self.outputs)
-        for count, unknown in zip(self.counts, self.unknown):
+        for count, notes in zip(self.counts, self.notes):
             outputs = list(islice(sentences, count))
             text = " ".join(candidates[0].text for candidates in outputs)
             candidates = outputs[0] if count == 1 else [Candidate(text, None)]
-            yield [Candidate(Translation(c.text, unknown), c.score) for c in candidates]
+            yield [Candidate(Translation(c.text, *notes), c.score) for c in candidates]
 
 # %% ../../nbs/48_stream.ipynb #442c0641
 class TextStream:
@@ -107,7 +114,7 @@ class TextStream:
         chunk:int=1000,      # Texts read ahead and sorted by length
         max_tokens:int=4000, # Tokens per batch, padding included
         num_workers:int=1,   # Processes that decode in parallel
-        unknown:Callable=lambda text: None, # A text -> its unknown words
+        notes:Callable=lambda text: (None, {}), # A text -> its unknown and its restored words
     ):
         self.encode = encode
         self.decode = decode
@@ -115,7 +122,7 @@ class TextStream:
         self.chunk = chunk
         self.max_tokens = max_tokens
         self.num_workers = num_workers
-        self.unknown = unknown
+        self.notes = notes
 
     def outputs(self, texts:Iterable[str])->Iterator[list[Candidate]]:
         "Yield the candidates of each text."
@@ -129,14 +136,14 @@ class TextStream:
         next(texts_read, None) # raises the error that ended the reading
 
     def read(self, texts):
-        "Yield `chunk` texts at a time: names, sentences, unknown words; the last chunk has fewer."
+        "Yield `chunk` texts at a time: names, sentences, notes; the last chunk has fewer."
         chunk = []
         try:
             for n, text in enumerate(texts):
                 name = f"texts[{n}]"
                 if not isinstance(text, str):
                     raise TypeError(f"{name} is {short_repr(text)}, not a string.")
-                chunk.append((name, self.split(text, name), self.unknown(text)))
+                chunk.append((name, self.split(text, name), self.notes(text)))
                 if len(chunk) == self.chunk:
                     yield chunk
                     chunk = []
@@ -153,8 +160,8 @@ class TextStream:
             names = [name for name, sentences, _ in texts for _ in sentences]
             ids = self.encode([s for _, sentences, _ in texts for s in sentences], names)
             counts = [len(sentences) for _, sentences, _ in texts]
-            unknown = [words for *_, words in texts]
-            waiting.append(_Chunk(counts, unknown, ids, first, self.max_tokens))
+            notes = [words for *_, words in texts]
+            waiting.append(_Chunk(counts, notes, ids, first, self.max_tokens))
             yield from waiting[-1].jobs()
             if len(texts) < self.chunk: return
             first += len(ids)

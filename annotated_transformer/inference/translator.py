@@ -91,7 +91,8 @@ from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
 from ..data.sentences import split_text
 from ..data.shards import PairSet, StoredPairs
-from ..data.words import WordSet, special_ids, vocabulary_digest
+from ..data.spelling import SPELLING_LANGUAGES, Spelling
+from ..data.words import WordSet, special_ids, vocabulary_digest, words_of
 from ..engine.cache import position_limit
 from ..engine.compiled_pass import use_compiled
 from ..engine.fast import accelerate, plain, shared_copy
@@ -128,6 +129,16 @@ def _directed(tokenizer, about):
     raise ValueError(f"about.directions={short_repr(tokens)} has no token of the vocabulary "
                      f"for {short_repr(about.get('pair'))}.")
 
+def _with_spelling(translator):
+    "Add the spelling step to a translator that was trained on sentences as people type them."
+    about = translator.about
+    lang = str(about.get("pair")).partition("-")[0]
+    single = lang in SPELLING_LANGUAGES and "directions" not in about
+    subwords = isinstance(translator.src_tokenizer, SubwordTokenizer)
+    if single and subwords and about.get("typed") and translator.known_words:
+        translator.spelling = Spelling.of(translator.known_words, translator.src_tokenizer, lang)
+    return translator
+
 # %% ../../nbs/54_translator.ipynb #5459deb5
 ENGINES = "fast", "plain", "int8", "int8-weights", "compiled", "compiled-int8"
 
@@ -159,7 +170,7 @@ class TextModel:
         self.src_tokenizer = _directed(src_tokenizer, self.about)
         self.tgt_tokenizer = tgt_tokenizer
         self.config = config
-        self.lexicon = None
+        self.lexicon = self.spelling = None # a `Lexicon`, a `Spelling`
         self.training_pairs = None # a `PairSet`
         self.known_words = None    # a `WordSet` of the sources
 
@@ -216,7 +227,7 @@ class TextModel:
         "Load a translator after checking every file."
         if is_epoch(folder): return cls.from_checkpoint(folder, device, engine)
         saved = SavedModel(folder)
-        return saved.complete(cls(*saved.load(), device, engine))
+        return _with_spelling(saved.complete(cls(*saved.load(), device, engine)))
 
     def save_pretrained(self,
         folder,     # Folder to write; a saved model in it is replaced
@@ -235,13 +246,19 @@ def from_checkpoint(cls:TextModel,
 ):                        # -> Translator
     "Load the translator of an epoch, with tokenizers and configuration of its run."
     parts, saved = load_epoch(folder)
-    return saved.complete(cls(*parts, device, engine))
+    return _with_spelling(saved.complete(cls(*parts, device, engine)))
 
 # %% ../../nbs/54_translator.ipynb #8b216d86
+@patch
+def read_source(self:TextModel, text:str)->str:
+    "Return a source text as the model reads it, with misspelled words restored."
+    return self.spelling.restore(text)[0] if self.spelling else text
+
 class _SourceReader:
     "Split source texts into sentences and encode them; too long ones are cut with a warning."
     def __init__(self, translator):
         self.tokenizer = translator.src_tokenizer
+        self.read = translator.read_source
         pair = translator.about.get("pair", "xx")
         tokens = translator.about.get("directions") or {pair: ""}
         self.langs = {token: pair.split("-")[0] for pair, token in tokens.items()}
@@ -251,7 +268,7 @@ class _SourceReader:
 
     def encode(self, texts, names):
         "At most `max_source` ids of each text, without special tokens; `names` are for messages."
-        visible = ["" if is_empty(text) else text for text in texts]
+        visible = ["" if is_empty(text) else self.read(text) for text in texts]
         rows = self.tokenizer.encode_batch(visible, self.max_source + 1)
         for row, name in zip(rows, names):
             if len(row) > self.max_source: _warn_cut(name, self.max_source, "tokens")
@@ -393,7 +410,8 @@ class Translator(ScoringModel):
         check_choice("split_sentences", split_sentences, (True, False))
         again = dict(constraints=constraints, glossary=glossary, prefix=prefix, ensemble=ensemble,
                      max_extra_tokens=max_extra_tokens)
-        details = _Details(self, alignments, confidence, check, again)
+        reading = _keeping_terms(self, glossary)
+        details = _Details(reading, alignments, confidence, check, again)
         begin = prefix_ids(self.tgt_tokenizer, prefix, max_positions(models))
         if options.beam_size > 1 or n_best or options.constrained or guides:
             search = BeamSearch(models, options, self.tgt_tokenizer, n_best, mbr, guides, begin)
@@ -402,9 +420,8 @@ class Translator(ScoringModel):
                                len(begin))
         paragraphs = self.about.get("training", {}).get("paragraphs", False)
         whole = n_best is not None or paragraphs or bool(begin or guides and guides.always)
-        return _run_stream(self, texts, decoder, max_tokens, num_workers, ensemble,
-                           split_sentences and not whole, n_best is not None,
-                           details)
+        return _run_stream(reading, texts, decoder, max_tokens, num_workers, ensemble,
+                           split_sentences and not whole, n_best is not None, details)
 
     def sample(self,
         texts:str|Iterable[str],  # One text, or any number of them
@@ -467,15 +484,15 @@ def _run_stream(translator, texts, decoder, max_tokens, num_workers, ensemble, s
     single = isinstance(texts, str)
     reader = _SourceReader(translator)
     splitter = reader.split if split else reader.whole
-    unknown = _unknown_words([translator, *ensemble])
+    notes = _source_notes([translator, *ensemble])
     workers = 1 if single else num_workers
     if details:
         stream = TextStream(reader.encode, decoder, reader.whole, translator.chunk, max_tokens,
                             workers)
-        stream = DetailedStream(stream, splitter, details.annotate, details.joiner(unknown))
+        stream = DetailedStream(stream, splitter, details.annotate, details.joiner(notes))
     else:
         stream = TextStream(reader.encode, decoder, splitter, translator.chunk, max_tokens,
-                            workers, unknown)
+                            workers, notes)
     outputs = stream.outputs(iter([texts] if single else texts))
     if not lists: outputs = (candidates[0].text for candidates in outputs)
     return next(outputs) if single else outputs
@@ -493,6 +510,13 @@ def _guides(translator, constraints, glossary):
     if glossary is None and isinstance(constraints, (tuple, list)) and not constraints: return None
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     return Constraints(*tokenizers, constraints, glossary)
+
+def _keeping_terms(translator, glossary):
+    "The translator, which leaves the source terms of a glossary as they are."
+    if not (glossary and translator.spelling): return translator
+    other = _copy_with(translator, translator.model)
+    other.spelling = translator.spelling.keeping(words_of(" ".join(glossary)))
+    return other
 
 class _Details:
     "What `translate` adds to translations; false if it is nothing."
@@ -523,10 +547,10 @@ class _Details:
         new = iter(texts)
         return [[replace(candidate, text=next(new)) for candidate in row] for row in candidates]
 
-    def joiner(self, unknown):
-        "Return a function that joins the translations of a text; `unknown` finds its words."
+    def joiner(self, notes):
+        "Return a function that joins the translations of a text; `notes` are about its words."
         def join(text, parts):
-            whole = Translation(" ".join(parts), unknown(text))
+            whole = Translation(" ".join(parts), *notes(text))
             if self.alignments: whole.alignment = Alignment.join([p.alignment for p in parts])
             if self.confidence: whole.confidence = Confidence.join([p.confidence for p in parts])
             faults = dict.fromkeys(part.fault for part in parts if part.fault)
@@ -574,17 +598,21 @@ def check_outputs(
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, outputs)]
 
 # %% ../../nbs/54_translator.ipynb #49a00002
-def _unknown_words(translators):
-    "Return a function from a text to the words that none of the models has seen in training."
+def _source_notes(translators):
+    "Return a function from a text to its unknown words and its restored words."
     sets = [translator.known_words for translator in translators]
     limit = translators[0].max_chars
-    def unknown(text):
-        if None in sets: return None
+    spelling = translators[0].spelling
+    def notes(text):
+        if None in sets and spelling is None: return None, {}
         clean = clean_prefix(text, limit + 1)
         if len(clean) > limit: clean = clean[:limit].rpartition(" ")[0] or clean[:limit]
-        words = sets[0].unknown(clean)
-        return tuple(word for word in words if not any(word in other for other in sets[1:]))
-    return unknown
+        clean, restored = spelling.restore(clean) if spelling else (clean, {})
+        if None in sets: return None, restored
+        words = sets[0].unknown(clean) # the training of the first model lacks them
+        words = tuple(word for word in words if not any(word in other for other in sets[1:]))
+        return words, restored
+    return notes
 
 # %% ../../nbs/54_translator.ipynb #a4a55f83
 def encode_scored(
@@ -851,6 +879,7 @@ def _train(cls, parent, data, config, training, options):
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))
     parent.add_data(translator, data)
+    _with_spelling(translator)
     data.measure(translator, training, options.get("progress", True))
     return translator
 

@@ -79,7 +79,8 @@ def _record_translation(translator, text):
         raise ValueError(f"text={text!r} is not a sentence.")
     model = translator.model
     bos, eos, pad = translator.special.bos, translator.special.eos, translator.special.pad
-    src = torch.tensor([[*translator.src_tokenizer.encode(text), eos]], device=translator.device)
+    ids = translator.src_tokenizer.encode(translator.read_source(text))
+    src = torch.tensor([[*ids, eos]], device=translator.device)
     tgt = greedy_search(model, src, None, src.size(1) + 50, bos, eos, pad)
     T = tgt.size(1) - 1
     with evaluating(model), record_modules(model) as records:
