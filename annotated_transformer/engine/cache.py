@@ -141,7 +141,7 @@ def attention_recorder(
 def gives_logits(
     generator:nn.Module, # A `Generator`, or a module of your own
 )->bool:                 # False: only a call gives its result
-    "Whether a generator has the core's `forward`, unchanged, which asks for its `logits`, or none."
+    "Whether a generator has the core's `forward`, unchanged, which calls its `logits`, or none."
     kind = type(generator)
     if not isinstance(generator, Generator) and kind is not nn.Module: return False
     if is_patched(generator): return False

@@ -327,7 +327,7 @@ LARGE = 2**20 # Weights of a product with one row from which threads gain time
 def compiler_options(
     form:LayerForm, # Form of a layer
 )->dict:            # Options of Inductor
-    "Return the options; code for threads asks for their number at each call."
+    "Return the options; code for threads reads their number at each call."
     several_rows = form.many or form.encoder
     many_threads = several_rows or form.d_model * form.d_ff >= LARGE
     threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}

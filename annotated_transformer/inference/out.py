@@ -146,7 +146,7 @@ def program_settings(
         dropout=c.dropout, pad=translator.special.pad, rows=rows)
 
 def _write_tokenizers(translator, folder, save):
-    "Write our tokenizers; where Hugging Face's can have the same ids, `save` writes it too."
+    "Write our tokenizers; where Hugging Face's can have the same ids, `save` stores that one too."
     joint = translator.src_tokenizer
     if joint is not translator.tgt_tokenizer or not isinstance(joint, SubwordTokenizer):
         save_tokenizers(joint, translator.tgt_tokenizer, folder)

@@ -113,7 +113,7 @@ def _attention_edits(model):
 
 # %% ../../nbs/83b_causes.ipynb #doc00019
 def _masks(src=None, tgt=None, cross=None):
-    "Replace masks by functions of the twin."
+    "Replace masks by functions of a `_Twin`."
     def edit(t):
         if src: t.src_mask = src(t)
         if tgt: t.tgt_mask = tgt(t)

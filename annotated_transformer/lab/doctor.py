@@ -317,9 +317,9 @@ def _check_copies(p):
     seen = {}
     for name, w in p.model.named_parameters():
         if not w.requires_grad or w.dim() < 2 or w.min() == w.max(): continue
-        twin = seen.setdefault(digest(w), (name, w))
-        if twin[1].data_ptr() == w.data_ptr() or not torch.equal(twin[1], w): continue
-        yield Finding("tied", f"{twin[0]} and {name} are equal, but two parameters: training "
+        first, weight = seen.setdefault(digest(w), (name, w))
+        if weight.data_ptr() == w.data_ptr() or not torch.equal(weight, w): continue
+        yield Finding("tied", f"{first} and {name} are equal, but two parameters: training "
                       "separates them", "all matrices were compared")
         return
 
@@ -336,7 +336,7 @@ def doctor(
     loss_fn:Callable|None=None, # Log-probabilities `(B, T, V)` and labels -> loss
     trained:bool=True,         # False: its predictions mean nothing yet
 )->Findings:
-    "Examine any encoder-decoder model; each finding says which test it failed."
+    "Examine any encoder-decoder model; each finding names the test that failed."
     module = model_fn if isinstance(model_fn, nn.Module) else model
     findings = Findings()
     pad = pad_of(model_fn, pad)
