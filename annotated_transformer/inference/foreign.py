@@ -621,7 +621,7 @@ def difference(
         shape = tuple(theirs.shape) if isinstance(theirs, Tensor) else type(theirs).__name__
         raise ValueError(f"like gives {shape}, the converted model {tuple(ours.shape)}: like maps "
                          "source and target ids to logits.")
-    ours, theirs = (x.float().log_softmax(-1).clamp(min=-99) for x in (ours, theirs))
+    ours, theirs = (x.double().log_softmax(-1).clamp(min=-99) for x in (ours, theirs))
     return (ours - theirs).abs().max().item()
 
 # %% ../../nbs/53_foreign.ipynb #for00050
