@@ -23,6 +23,7 @@ from annotated_transformer.config import TransformerConfig, preset
 from annotated_transformer.data.bpe import SubwordTokenizer
 from annotated_transformer.data.everyday import everyday_pairs
 from annotated_transformer.data.normalize import clean_text
+from annotated_transformer.data.noise import typed_text
 from annotated_transformer.data.pocket import pocket_pairs
 from annotated_transformer.data.words import BOS, EOS, SPECIALS, WordSet, WordTokenizer
 from annotated_transformer.inference.beam import SearchOptions, beam_search
@@ -47,12 +48,14 @@ PREPARE = '''async folder => {
     const [T, {SubwordTokenizer, clean_text}] = [await import("/live/transformer.js"), await import("/live/tokenizer.js")];
     const {split_text} = await import("/live/sentences.js"), {is_empty} = await import("/live/normalize.js");
     const {read_state, translate} = await import("/live/live.js"), {WordSet} = await import("/live/unknown.js");
+    const {spelling_of} = await import("/live/spelling.js");
     const get = name => fetch(`/live/${folder}/${name}`);
     const weights = T.read_weights(await (await get("model.safetensors")).arrayBuffer());
     const tokenizer = new SubwordTokenizer(await (await get("tokenizer.json")).json());
-    const config = (await (await get("config.json")).json()).model;
+    const {model: config, about} = await (await get("config.json")).json();
     const known_words = new WordSet(await (await get("known_words.safetensors")).arrayBuffer());
-    Object.assign(window, {T, weights, tokenizer, clean_text, config, model: T.make_model(weights, config)});
+    const spelling = spelling_of({tokenizer, words: known_words, pair: about.pair ?? "de-en"}, about);
+    Object.assign(window, {T, spelling, weights, tokenizer, clean_text, config, model: T.make_model(weights, config)});
     const run = s => [...translate({weights, tokenizer, config}, {...read_state(""), s})].at(-1)();
     window.columns = ({text, output}) => {
         const clean = clean_text(text), ids = tokenizer.encode(text);
@@ -62,7 +65,8 @@ PREPARE = '''async folder => {
     };
 }'''
 TRANSLATE = '''texts => texts.map(text => {
-    const {src, max_len} = T.sources(tokenizer.encode(text)), mask = T.padding_mask(src);
+    const read = spelling?.restore(text)[0] ?? text;
+    const {src, max_len} = T.sources(tokenizer.encode(read)), mask = T.padding_mask(src);
     const start = performance.now();
     const greedy = T.greedy_search(model, src, mask, max_len), ms = (performance.now() - start) / greedy.length;
     const beam = T.beam_search(model, src, mask, max_len, {beam_size: 4, length_penalty: 0.6});
@@ -146,7 +150,7 @@ def check_translations(page, translator, texts):
     found = page.evaluate(TRANSLATE, texts)
     wrong = []
     for text, one in zip(texts, found):
-        src, greedy, beam, score = reference(translator, translator.src_tokenizer.encode(text))
+        src, greedy, beam, score = reference(translator, translator.src_tokenizer.encode(translator.read_source(text)))
         same = (one['src'], one['greedy'], one['beam']) == (src, greedy, beam)
         if not same or abs(one['score'] - score) > 1e-3: wrong.append(f'another translation of {text!r}')
     ms = sorted(one['ms'] for one in found)[len(found) // 2]
@@ -170,6 +174,8 @@ def check_built_in(page, row):
     "A model of everyday sentences beside PyTorch, on its test set"
     translator = Translator.from_pretrained(MODELS[row['folder']], device='cpu')
     texts = [source for source, _ in everyday_pairs('test', row['pair'])[:COUNT]]
+    rng = random.Random(0)
+    texts[::2] = [typed_text(text, rng, 'slip') for text in texts[::2]] # as visitors type
     page.evaluate(PREPARE, row['folder'])
     print(f"{row['name']}, {row['bytes'] / 1e6:.1f} MB: ", end='')
     faults = check_translations(page, translator, texts) + check_maps(page, translator, texts[:20])

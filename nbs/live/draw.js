@@ -49,19 +49,25 @@ export const is_cross = name => name.endsWith("src_attn");
 export const is_encoder = name => name.startsWith("encoder");
 
 // A text with its unknown words marked and glosses under its words; nothing if it has neither.
-export function words_of_text(parts, gloss) {
-  const unknown_title = "not in the training data", unknown = parts.some(([, one]) => one);
+// A word of `restored` is shown with the word that it was read as.
+export function words_of_text(parts, gloss, restored = new Map()) {
+  const unknown_title = "not in the training data";
+  const unknown = parts.some(([text, one]) => one && !restored.has(text));
   const ruby = (text, english, props) => // hidden from screen readers, which read the text
     el("ruby", props, text, el("rt", {lang: "en", "aria-hidden": "true"}, english));
   const word_of = (text, marked) => {
-    const english = gloss?.get(text.toLowerCase()), mark = {class: "unknown", title: unknown_title};
+    const meant = restored.get(text), english = gloss?.get((meant ?? text).toLowerCase());
+    const mark = meant ? {class: "restored", title: `read as ${meant}`}
+      : {class: "unknown", title: unknown_title};
     if (english) return ruby(text, english, marked ? mark : {});
     return marked ? el("span", mark, text) : text;
   };
-  const nodes = parts.flatMap(([text, marked]) =>
-    [...split_words(text)].map(([part, is_word]) => (is_word ? word_of(part, marked) : part)));
+  const nodes = parts.flatMap(([text, marked]) => [...split_words(text)].map(([part, is_word]) =>
+    (is_word ? word_of(part, marked || restored.has(part)) : part)));
   if (!nodes.some(node => typeof node !== "string")) return [];
-  return [...nodes, unknown && el("small", {lang: "en"}, ` (dotted: ${unknown_title})`)]
+  const read_as = [...restored].map(pair => pair.join(" → ")).join(", ");
+  return [...nodes, unknown && el("small", {lang: "en"}, ` (dotted: ${unknown_title})`),
+    read_as && el("small", {lang: "en"}, ` (read as: ${read_as})`)]
     .filter(Boolean);
 }
 

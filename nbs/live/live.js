@@ -187,7 +187,8 @@ function analyze({tokenizer}, model, src, tgt, mask) {
 
 // Each of these yields a function that returns a run, after every token.
 function* translate_sentence(core, model, text, state) {
-  const all = core.tokenizer.encode(text), {src, max_len} = T.sources(all.slice(0, LONGEST));
+  const read = core.spelling?.restore(text)[0] ?? text; // misspelled words as known ones
+  const all = core.tokenizer.encode(read), {src, max_len} = T.sources(all.slice(0, LONGEST));
   const words = words_of(core.tokenizer.pieces(src));
   const hidden = new Set([...src.keys()].filter(i => state.masked.includes(words[i])));
   const mask = T.padding_mask(src, hidden), steps = [], long = src.length > MOST + 1;
@@ -612,7 +613,9 @@ class Page {
   render_words() { // the German side with its glosses, and marks for unknown words
     const {state, core, gloss, run} = this, {from, to} = direction(this.shown);
     const parts = core?.words?.parts(state.s) ?? [[clean_text(state.s), false]];
-    this.source.replaceChildren(...draw.words_of_text(parts, from === "de" ? gloss : null));
+    const restored = core?.spelling?.restore(state.s)[1];
+    const shown = draw.words_of_text(parts, from === "de" ? gloss : null, restored);
+    this.source.replaceChildren(...shown);
     const made = to === "de" && run ? draw.words_of_text([[run.text, false]], gloss) : [];
     this.target.replaceChildren(...made);
   }

@@ -3,6 +3,7 @@ import * as T from "./transformer.js";
 import {SubwordTokenizer} from "./tokenizer.js";
 import {
   check_about, check_hashes, check_saved, check_sizes, languages, read_body} from "./files.js";
+import {spelling_of} from "./spelling.js";
 import {WORDS, WordSet} from "./unknown.js";
 
 export const here = name => new URL(name, import.meta.url);
@@ -38,6 +39,7 @@ export async function open_model(buffer, merges, about, manifest, known_words) {
   const words = known_words && new WordSet(known_words);
   const {pair = "de-en", confidence} = about.about;
   const core = {weights, tokenizer, config: about.model, words, pair, confidence};
+  core.spelling = spelling_of(core, about.about);
   T.make_model(weights, core.config);
   check_sizes(core);
   await check_hashes(buffer, merges, manifest);

@@ -1,0 +1,18 @@
+// The spelling step of nbs/live beside Python's: node .ci/live_spelling.mjs TABLE.json
+// The table holds a model of the package, and for each text what Python reads; this prints what differs.
+import fs from "node:fs";
+const ROOT = new URL("../", import.meta.url), LIVE = new URL("nbs/live/", ROOT).href;
+const {open_model} = await import(LIVE + "models.js");
+const {model, rows} = JSON.parse(fs.readFileSync(process.argv[2]));
+const file = name => fs.readFileSync(new URL(`annotated_transformer/${model}/${name}`, ROOT));
+const json = name => JSON.parse(file(name));
+const core = await open_model(
+  file("model.safetensors"), json("tokenizer.json"), json("config.json"), json("MANIFEST.json"),
+  file("known_words.safetensors"));
+for (const {text, ...wanted} of rows) {
+  const [read, restored] = core.spelling?.restore(text) ?? [text, new Map()];
+  const found = {read, restored: [...restored], ids: core.tokenizer.encode(read)};
+  for (const key of Object.keys(wanted))
+    if (JSON.stringify(found[key]) !== JSON.stringify(wanted[key]))
+      console.log(`${text.slice(0, 80)}: ${key} is ${JSON.stringify(found[key])}, not ${JSON.stringify(wanted[key])}`);
+}
