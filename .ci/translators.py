@@ -141,6 +141,7 @@ def train(name, pair, seed, args):
     minutes = (time.perf_counter() - start) / 60
     translator.known_words = WordSet.of(source for source, _ in originals)
     command = f'python .ci/translators.py {json.dumps(name)} --pair {pair} --seeds {seed}'
+    if args.epochs: command += f' --epochs {args.epochs}'
     translator.about |= dict(corpus='everyday', typed=typed, command=command, hardware=hardware(translator.device))
     translator.save_pretrained(folder, int8=True)
     saved = Translator.from_pretrained(folder)
