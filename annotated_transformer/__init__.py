@@ -8,6 +8,8 @@ __version__ = "0.2.0"
 
 _MOVED = {
     "data.text": ("files", "data.normalize", "data.words", "data.pairs"),
+    "engine.losses": ("train.losses",),
+    "engine.parallel": ("inference.parallel",),
     "inference.commands": ("cli.base", "cli.translate", "cli.evaluate"),
     "lessons.attention": ("lab.attention",),
     "train.command_line": ("cli.base", "cli.train"),
