@@ -99,7 +99,7 @@ class Spelling:
 
     def keeping(self, terms:Iterable[str])->"Spelling":
         "Return a copy that leaves further words as they are."
-        return Spelling(self.known_words, self.frequent, self.lang, terms)
+        return Spelling(self.known_words, self.frequent, self.lang, [*self.fixed, *terms])
 
     def read(self, word:str)->str:
         "Return the known word that a word stands for, or the word itself."

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PACKED', 'float_linear', 'BLOCK', 'INTERNAL_NAMES', 'INTERNAL', 'FREE', 'STEP', 'pack_weights', 'FloatProduct',
            'integer_sums', 'Norm', 'Network', 'HeadSizes', 'LayerProducts', 'DecoderProducts', 'Program', 'Tokens',
-           'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'KeptProgram', 'storages', 'program_of',
-           'forget_program']
+           'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step', 'KeptProgram', 'storages',
+           'program_of', 'forget_program']
 
 # %% ../../nbs/17_products.ipynb #4290dcec
 import math
@@ -375,7 +375,17 @@ def fingerprint(
     return marks
 
 # %% ../../nbs/17_products.ipynb #538e52c6
-STEP = 61 # Of a large tensor, every 61st integer is compared, or about one in each row
+STEP = 61 # Of a large tensor, every 61st integer is compared, or fewer: see `sample_step`
+
+def sample_step(
+    count:int, # Integers of a tensor
+    rows:int,  # Its rows
+)->int:        # From one compared integer to the next
+    "Step that reaches each row and column of a matrix, from 61 rows and columns on."
+    columns = count // rows
+    step = max(STEP, min(rows, columns) - 1)
+    while math.gcd(step, columns) > 1: step -= 1
+    return step
 
 class KeptProgram:
     "A program, with the state of the weights that it was made from."
@@ -390,8 +400,8 @@ class KeptProgram:
         self.identity = storages(self.weights)
         bits = [_as_integers(w) for w in self.weights]
         rows = [w.shape[:1].numel() or 1 for w in self.weights]
-        steps = [max(STEP, len(b) // n - 1) for b, n in zip(bits, rows)] # other columns each time
-        self.compared = [b if len(b) <= 2**11 else b[::step] for b, step in zip(bits, steps)]
+        self.compared = [b if len(b) <= 2**11 else b[::sample_step(len(b), n)]
+                         for b, n in zip(bits, rows)]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
         self.program = Program(model, linear)
 

@@ -12,6 +12,7 @@ import math
 import os
 import pickle
 import re
+import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -271,7 +272,7 @@ def _hkproj(weights, settings):
 
 # %% ../../nbs/53_foreign.ipynb #for00031
 _OPENNMT = dict(max_relative_positions=0, position_encoding=True, layer_norm="standard",
-                parallel_residual=False)
+                parallel_residual=False, position_encoding_type="SinusoidalInterleaved")
 
 def _opennmt(weights, settings, options):
     "OpenNMT-py is pre-norm; the heads are among its options."
@@ -686,6 +687,9 @@ def _convert_module(module, settings, scale, like):
     return _convert_weights(weights, {}, settings, scale, like)
 
 # %% ../../nbs/53_foreign.ipynb #for00056
+_SOURCE_END = ("OpenNMT-py trains with sources that have no </s>, and Translator adds one: "
+               "translations may be worse than the original's.")
+
 def _convert_checkpoint(source, settings, scale, like, tokenizers):
     "Convert a file, or a dictionary of weights."
     checkpoint = source if isinstance(source, Mapping) else read_checkpoint(source)
@@ -694,6 +698,7 @@ def _convert_checkpoint(source, settings, scale, like, tokenizers):
     if not tokenizers: return converted
     if converted.form == "opennmt":
         converted.tokenizers = _opennmt_tokenizers(checkpoint.get("vocab"))
+        if converted.tokenizers: warnings.warn(_SOURCE_END, stacklevel=4)
     if converted.form == "fairseq" and checkpoint is not source:
         _fairseq_tokenizers(converted, source, options)
     return converted
