@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Annotated, get_args, get_origin
@@ -190,6 +190,9 @@ class _OptionParser(argparse.ArgumentParser):
         super().__init__(f"at-{name}", description=function.__doc__, formatter_class=_wide_help)
         self.given = set()
         for name, (kind, default, text) in declared_options(function).items():
+            if default is Parameter.empty:
+                self.add_argument(name, help=text, metavar=name.upper())
+                continue
             if get_origin(kind) is list: how = dict(nargs="*", help=text)
             else: how = _option_settings(name, kind, default, text)
             how["default"] = default
@@ -245,8 +248,8 @@ def _similar_option(function, word):
     "The option that an unknown one may stand for, as the end of a message."
     if not word.startswith("-"): return ""
     name = word.partition("=")[0].strip("-").replace("-", "_")[:60]
-    options = [option for option, (kind, *_) in declared_options(function).items()
-               if get_origin(kind) is not list]
+    options = [option for option, (kind, default, _) in declared_options(function).items()
+               if get_origin(kind) is not list and default is not Parameter.empty]
     similar = get_close_matches(name, options, n=1)
     return f" (did you mean {_spelled(similar[0])}?)" if similar else ""
 

@@ -226,8 +226,8 @@ def _is_saved(folder):
 
 def convert(
     source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, file of a checkpoint, or "
-                          "a saved model"]=None,
-    out:Annotated[str, "Folder to write; what an earlier call wrote is replaced"]=None,
+                          "a saved model"],
+    out:Annotated[str, "Folder to write; what an earlier call wrote is replaced"],
     to:Annotated[str, "torch, transformers, ctranslate2 or onnx: a folder of that library "
                       "(default: a saved model)"]=None,
     tokenizer:Annotated[str, "Folder of a saved translator, or tokenizer files, where the source "
@@ -237,8 +237,6 @@ def convert(
                              "of d_model"]=False,
 ):
     "Convert a model of another project, or one of this project for another library."
-    for name, value in dict(source=source, out=out).items():
-        if value is None: raise ValueError(f"--{name} is missing.")
     if to is not None: check_choice("to", to, tuple(_EXPORTS))
     settings = read_settings(set)
     path = source if source in BUILT_IN else user_path("source", source)
