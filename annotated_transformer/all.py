@@ -83,6 +83,7 @@ from annotated_transformer.inference.evaluation import (
     Comparison, Scores, bleu_forms, bootstrap_interval, corpus_bleu, moses_tokenizer,
     paired_bootstrap, score,
 )
+from .inference.foreign import Converted, read_other
 from .inference.model_folder import model_card
 from .inference.stream import Candidate
 from .inference.translator import Translator, check_outputs
