@@ -52,9 +52,11 @@ def collate(
     bos:int=0, # Id of `<s>`
     eos:int=1, # Id of `</s>`
     pad:int=2, # Id of `<blank>`
-)->Batch:      # Sources end in `</s>`; targets begin with `<s>` and end in `</s>`
+    source:Callable|None=None, # Source ids -> the same with specials; None: they end in `</s>`
+)->Batch:      # Targets begin with `<s>` and end in `</s>`
     "Add the specials and pad: a batch of sentence pairs."
-    src = pad_rows([[*s, eos] for s, _ in pairs], pad)
+    if source is None: source = lambda row: [*row, eos]
+    src = pad_rows([source(s) for s, _ in pairs], pad)
     tgt = pad_rows([[bos, *t, eos] for _, t in pairs], pad)
     batch = Batch(src, tgt, pad)
     if bos == pad: batch.tgt_mask[:, :, :1] = True # the start symbol is no padding
@@ -114,9 +116,9 @@ def token_batches(
     return batches
 
 # %% ../../nbs/32_batching.ipynb #d3fa9e29
-def _lengths(pairs):
-    "Lengths with `</s>`; the target's `<s>` is shifted away."
-    return [(len(s) + 1, len(t) + 1) for s, t in pairs]
+def _lengths(pairs, source=None):
+    "Lengths with the specials; the target's `<s>` is shifted away."
+    return [(len(s) + 1 if source is None else len(source(s)), len(t) + 1) for s, t in pairs]
 
 class TokenBatches:
     "Training pairs in new batches of similar length in each epoch."
@@ -128,6 +130,7 @@ class TokenBatches:
         recut:Callable|None=None, # Function epoch -> pairs, for random tokenization; None: `pairs`
         bos:int=0,                # Id of `<s>`
         eos:int=1,                # Id of `</s>`
+        source:Callable|None=None, # As for `collate`
     ):
         if seed is not None: check_number("seed", seed, whole=True)
         if not isinstance(pairs, Sequence):
@@ -138,11 +141,12 @@ class TokenBatches:
         self.pad = pad
         self.bos = bos
         self.eos = eos
+        self.source = source
         self.recut = recut
-        self.lengths = _lengths(pairs)
+        self.lengths = _lengths(pairs, source)
         self.ntokens = sum(t for _, t in self.lengths)
         check_lengths(self.lengths, max_tokens)
-        if pairs: collate(pairs[:1], bos, eos, pad)  # raises unless these are rows of ids
+        if pairs: collate(pairs[:1], bos, eos, pad, source)  # raises unless these are rows of ids
 
     def __repr__(self):
         size = f"{len(self.pairs)} pairs, {self.ntokens} target tokens"
@@ -172,7 +176,7 @@ class TokenBatches:
         for n in range(start, len(plan), size):
             own = n + rank
             if own >= len(plan): yield dummy_batch(self.pad, self.bos, self.eos)
-            else: yield collate(plan[own], self.bos, self.eos, self.pad)
+            else: yield collate(plan[own], self.bos, self.eos, self.pad, self.source)
 
     def plan(self,
         epoch:int=0,      # Number of the epoch, from 0
@@ -180,7 +184,7 @@ class TokenBatches:
         "Return the batches of an epoch as lists of pairs."
         seed = None if self.seed is None else self.seed * 1_000_003 + epoch
         pairs = self.pairs if self.recut is None else self.recut(epoch)
-        lengths = self.lengths if self.recut is None else _lengths(pairs)
+        lengths = self.lengths if self.recut is None else _lengths(pairs, self.source)
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]
 
 # %% ../../nbs/32_batching.ipynb #30a00002

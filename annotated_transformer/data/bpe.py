@@ -397,7 +397,7 @@ class SentencePieces(TextTokenizer):
         self.vocab = Vocab(vocab)
         check_number("the vocabulary", len(vocab), 5, 2**22, whole=True)
         self.special = SpecialIds(*check_row(special, len(vocab)))
-        self.specials = set(vars(self.special).values())
+        self.specials = set(self.special.ids)
         self.words = pieces
         self.charsmap = charsmap
         self.map = CharacterMap(base64.b64decode(charsmap))
@@ -442,7 +442,7 @@ class SentencePieces(TextTokenizer):
 
     def state(self)->dict:
         "Return the arguments of `__init__`."
-        return dict(vocab=self.vocab.get_itos(), special=[*vars(self.special).values()],
+        return dict(vocab=self.vocab.get_itos(), special=[*self.special.ids],
                     pieces=self.words, charsmap=self.charsmap,
                     add_dummy_prefix=self.add_dummy_prefix,
                     remove_extra_whitespaces=self.remove_extra_whitespaces)

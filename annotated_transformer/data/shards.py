@@ -384,7 +384,7 @@ class ShardedBatches(TokenBatches):
         self.pad = pad
         self.bos = bos
         self.eos = eos
-        self.recut = None
+        self.recut = self.source = None
         self.ntokens = pairs.ntokens
         self.digest = pairs.digest
         for n, counts in enumerate(pairs.counts):

@@ -9,6 +9,7 @@ __all__ = ['SPECIALS', 'BOS', 'EOS', 'PAD', 'UNK', 'MAX_STRINGS', 'MAX_WORD', 'M
            'vocabulary_digest', 'WordTokenizer', 'ngrams', 'words_of', 'WordSet']
 
 # %% ../../nbs/23_words.ipynb #86e0cfa7
+import copy
 import json
 import operator
 import os
@@ -17,7 +18,7 @@ import unicodedata
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -38,6 +39,25 @@ class SpecialIds:
     eos:int = EOS # Ends a sentence
     pad:int = PAD # Fills the shorter rows of a batch
     unk:int = UNK # Stands for what the vocabulary lacks
+    source_bos:bool = False # Whether a source begins with `bos`
+    source_eos:bool = True  # Whether a source ends with `eos`
+
+    @property
+    def ids(self)->tuple: return self.bos, self.eos, self.pad, self.unk
+
+    @property
+    def ends(self)->dict: # {} for those of this project
+        "Which symbols stand around a source."
+        usual, own = SpecialIds(), dict(source_bos=self.source_bos, source_eos=self.source_eos)
+        return {} if (usual.source_bos, usual.source_eos) == tuple(own.values()) else own
+
+    def source(self,
+        row:list[int], # Ids of a sentence
+    )->list[int]:      # The same between the symbols of a source; never empty
+        "Add start and end to a source."
+        first = [self.bos] * self.source_bos
+        last = [self.eos] * (self.source_eos or not (first or row))
+        return [*first, *row, *last]
 
 # %% ../../nbs/23_words.ipynb #003d4d77
 def check_strings(
@@ -269,11 +289,29 @@ class TextTokenizer:
         positions = [n for n, row in enumerate(rows) for _ in row]
         return ids, positions
 
+    def with_ends(self,
+        source_bos:bool|None=None, # Whether a source begins with `<s>`; None: as now
+        source_eos:bool|None=None, # Whether it ends with `</s>`; None: as now
+    )->"TextTokenizer":            # It shares the pieces
+        "Return a tokenizer whose sources stand between other symbols."
+        ends = dict(source_bos=source_bos, source_eos=source_eos)
+        ends = {name: value for name, value in ends.items() if value is not None}
+        for name, value in ends.items():
+            if not isinstance(value, bool):
+                raise TypeError(f"{name}={short_repr(value)} is not True or False.")
+        other = copy.copy(self)
+        other.special = replace(self.special, **ends)
+        return other
+
+    def saved_state(self)->dict:
+        "Arguments of `__init__`, and of `with_ends` where they are unusual."
+        return self.state() | self.special.ends
+
     def save(self,
         path:str|os.PathLike, # File to write or replace
     ):
         "Write one JSON file; equal tokenizers give equal bytes."
-        data = self.state()
+        data = self.saved_state()
         if Path(path).is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file.")
         file = dict(kind=self.kind, sha256=json_hash(data), data=data)
         write_text(path, json.dumps(file) + "\n")
@@ -292,7 +330,9 @@ MAX_FILE = 20_000_000 # bytes of a tokenizer file
 
 def _make(cls, data, path):
     "Make a tokenizer from the data of a file; an error names the file."
-    try: return cls(**data)
+    ends = {name: data[name] for name in ("source_bos", "source_eos") if name in data}
+    data = {name: value for name, value in data.items() if name not in ends}
+    try: return cls(**data).with_ends(**ends) if ends else cls(**data)
     except ValueError as e: raise ValueError(f"{str(e).removesuffix('.')} (in {path}).") from None
 
 def read_tokenizer(
@@ -320,7 +360,7 @@ def vocabulary_digest(
 )->str:                        # 64 hexadecimal digits
     "Hash of all pieces and their ids."
     origins = dict.fromkeys(tokenizer.origin for tokenizer in tokenizers)
-    return json_hash([tokenizer.state() for tokenizer in origins])
+    return json_hash([tokenizer.saved_state() for tokenizer in origins])
 
 # %% ../../nbs/23_words.ipynb #87816c14
 class WordTokenizer(TextTokenizer):

@@ -29,7 +29,7 @@ def _cross_weights(model, rows, device, special):
     "Cross-attention of all layers and heads on pairs of `Pieces`, `(B, H, T, S)`."
     attentions = [layer.src_attn for layer in model.decoder.layers]
     pad = special.pad
-    src = pad_rows([[*s.ids, special.eos] for s, _ in rows], pad, device)
+    src = pad_rows([special.source(s.ids) for s, _ in rows], pad, device)
     tgt = pad_rows([[special.bos, *t.ids] for _, t in rows], pad, device)
     weights = {}
     def recorder(attn): return lambda x: weights.update({attn: x})
@@ -41,11 +41,11 @@ def _cross_weights(model, rows, device, special):
     return torch.cat([weights[attn].float().cpu() for attn in attentions], 1)
 
 # %% ../../nbs/49_alignment.ipynb #87d90837
-def _membership(sides, width):
-    "Which word each position belongs to, `(B, width, words)`."
+def _membership(sides, width, first=0):
+    "Which word each position belongs to, `(B, width, words)`; the pieces begin at `first`."
     words = max(len(side.words) for side in sides)
-    places = pad_rows([[*side.places, *[words] * (width - len(side.places))] for side in sides],
-                      words)
+    rows = [[*[words] * first, *side.places] for side in sides]
+    places = pad_rows([[*row, *[words] * (width - len(row))] for row in rows], words)
     return F.one_hot(places, words + 1)[..., :words].float()
 
 # %% ../../nbs/49_alignment.ipynb #5779969a
@@ -59,8 +59,8 @@ def word_weights(
     "Weight of each source word for each target word, in every head of the cross-attention."
     with decoding_models(model) as models:
         weights = _cross_weights(models[0], rows, device, special)
-    src = _membership([s for s, _ in rows], weights.size(3))          # (B, S, W)
-    tgt = _membership([t for _, t in rows], weights.size(2))          # (B, T, V)
+    src = _membership([s for s, _ in rows], weights.size(3), special.source_bos)  # (B, S, W)
+    tgt = _membership([t for _, t in rows], weights.size(2))                      # (B, T, V)
     tgt = tgt / tgt.sum(1, keepdim=True).clamp_min(1)
     return torch.einsum("bhts,bsw,btv->bhvw", weights, src, tgt)
 
@@ -156,7 +156,7 @@ def align_pieces(
     "Align the words of pairs of texts."
     out = [_empty(s, t) for s, t in rows]
     numbers = [n for n, (s, t) in enumerate(rows) if s.words and t.words]
-    sizes = [(len(rows[n][0].ids) + 1, len(rows[n][1].ids) + 1) for n in numbers]
+    sizes = [(len(special.source(rows[n][0].ids)), len(rows[n][1].ids) + 1) for n in numbers]
     for batch in token_batches(sizes, max(max_tokens, *map(max, sizes))) if sizes else ():
         chosen = [rows[numbers[k]] for k in batch]
         for k, weights, (s, t) in zip(batch, word_weights(model, chosen, device, special), chosen):
@@ -348,15 +348,17 @@ class AlignmentTeacher:
         else: tables = [_link_table(alignments[n], s, t) for s, t, n in rows]
         self.tables = {(tuple(s.ids), tuple(t.ids)): _piece_table(table, s, t)
                        for (s, t, _), table in zip(rows, tables)}
-        self.ends = special.eos, special.pad
+        self.special = special
 
     def __call__(self, src, tgt)->Tensor: # `(B, T, S)`, rows of sum 1 or 0
         "The links of a batch of ids `(B, S)` and labels `(B, T)`."
         links = torch.zeros(len(src), tgt.size(1), src.size(1))
+        first, ends = int(self.special.source_bos), self.special.ids[:3]
         for n, two in enumerate(zip(src.tolist(), tgt.tolist())):
-            key = tuple(tuple(x for x in row if x not in self.ends) for row in two)
+            key = tuple(tuple(x for x in row if x not in ends) for row in two)
             table = self.tables.get(key)
-            if table is not None: links[n, :table.size(0), :table.size(1)] = table
+            if table is None: continue
+            links[n, :table.size(0), first:first + table.size(1)] = table
         return links / links.sum(-1, keepdim=True).clamp_min(1e-9)
 
 def _piece_table(table, s, t):

@@ -284,7 +284,7 @@ def phrase_ids(
     "Encode a phrase."
     clean = clean_text(text).strip()
     row = tuple(tokenizer.encode(clean)) if clean else ()
-    if row and {*vars(special_ids(tokenizer)).values()}.isdisjoint(row): return row
+    if row and {*special_ids(tokenizer).ids}.isdisjoint(row): return row
     reason = "has a word that the vocabulary lacks" if clean else "is empty"
     raise ValueError(f"the phrase {short_repr(text)} {reason}.")
 
@@ -421,7 +421,7 @@ def prefix_ids(
 def _next_tokens(translator, source, begin):
     "Return a function from more ids after a prefix to the probabilities of the next `(V,)`."
     special = translator.special
-    src = torch.tensor([[*source, special.eos]], device=translator.device)
+    src = torch.tensor([special.source(source)], device=translator.device)
     def following(row):
         tgt = torch.tensor([[special.bos, *begin, *row]], device=translator.device)
         with decoding_models(all_tokens(translator.model)) as models:

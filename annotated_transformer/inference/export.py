@@ -357,7 +357,7 @@ def _save_graph(path, module, inputs, outputs, opset, longest=4096, source=4096)
 def hub_tokenizer(
     tokenizer:SubwordTokenizer, # Subword tokenizer of this project
 ):                              # -> `tokenizers.Tokenizer`; its `save` makes a tokenizer.json
-    "Return a tokenizer of Hugging Face with the same ids and texts; it adds `</s>`."
+    "Return a tokenizer of Hugging Face with the same ids and texts; it adds the ends of a source."
     if not isinstance(tokenizer, SubwordTokenizer):
         raise TypeError(f"tokenizer is a {type(tokenizer).__name__}: give a SubwordTokenizer.")
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, normalizers, processors
@@ -369,6 +369,8 @@ def hub_tokenizer(
         normalizers.Prepend(" ")])
     theirs.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 1, 0)])
     theirs.add_special_tokens([AddedToken(name, normalized=False) for name in SPECIALS])
+    special = tokenizer.special
+    template = ["<s>"] * special.source_bos + ["$A"] + ["</s>"] * special.source_eos
     theirs.post_processor = processors.TemplateProcessing(
-        single="$A </s>", special_tokens=[("</s>", tokenizer.special.eos)])
+        single=" ".join(template), special_tokens=[("<s>", special.bos), ("</s>", special.eos)])
     return theirs

@@ -12,7 +12,6 @@ import math
 import os
 import pickle
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ from annotated_transformer.transformer import (
 from ..checks import check_known, short_repr, short_text
 from ..config import TransformerConfig
 from ..data.bpe import SentencePieces, load_tokenizer, read_sentencepiece
-from ..data.words import MAX_FILE
+from ..data.words import MAX_FILE, TextTokenizer
 from ..engine.cache import output_logits
 from ..files import read_json
 from .ctranslate import is_ctranslate2, read_ctranslate2
@@ -252,6 +251,20 @@ class Converted:
     form:str                 # Where it comes from
     tokenizers:tuple = ()    # Source and target tokenizer, if the source holds them
     pair:str|None = None     # Languages, source first; None: not known
+    source_bos:bool|None = None # Whether its own code begins a source with `<s>`; None: not known
+    source_eos:bool|None = None # Whether its own code ends a source with `</s>`
+
+    def with_ends(self, tokenizers, source_bos=None, source_eos=None)->list: # As many
+        "Tokenizers with the ends of sources that this model was trained with, or with given ones."
+        bos = self.source_bos if source_bos is None else source_bos
+        eos = self.source_eos if source_eos is None else source_eos
+        if bos is None and eos is None: return tokenizers
+        for t in tokenizers:
+            if not isinstance(t, TextTokenizer):
+                raise TypeError(f"source_bos and source_eos need a TextTokenizer, not a "
+                                f"{type(t).__name__}.")
+        copies = {id(t): t.with_ends(bos, eos) for t in tokenizers}
+        return [copies[id(t)] for t in tokenizers]
 
 # %% ../../nbs/53_foreign.ipynb #for00030
 def _harvard(weights, settings):
@@ -657,6 +670,9 @@ def _weights_of(checkpoint):
     return check_weights(weights), options
 
 # %% ../../nbs/53_foreign.ipynb #for00054
+_BOTH, _NONE = ({name: value for name in ("source_bos", "source_eos")} for value in (True, False))
+_SOURCE_ENDS = dict(harvard=_BOTH, hkproj=_BOTH, opennmt=_NONE)
+
 def _convert_weights(weights, options, settings, scale, like):
     "Convert a state dict of a recognized form."
     form = recognize(weights)
@@ -669,7 +685,8 @@ def _convert_weights(weights, options, settings, scale, like):
     if form == "hkproj": renamed, settings = _hkproj(renamed, settings)
     if form == "opennmt": renamed, settings = _opennmt(renamed, settings, options)
     if form == "fairseq": renamed, settings = _fairseq(renamed, settings, options)
-    return Converted(*assemble(renamed, settings), form)
+    ends = _SOURCE_ENDS.get(form, {})
+    return Converted(*assemble(renamed, settings), form, **ends)
 
 # %% ../../nbs/53_foreign.ipynb #for00055
 def _convert_module(module, settings, scale, like):
@@ -687,9 +704,6 @@ def _convert_module(module, settings, scale, like):
     return _convert_weights(weights, {}, settings, scale, like)
 
 # %% ../../nbs/53_foreign.ipynb #for00056
-_SOURCE_END = ("OpenNMT-py trains with sources that have no </s>, and Translator adds one: "
-               "translations may be worse than the original's.")
-
 def _convert_checkpoint(source, settings, scale, like, tokenizers):
     "Convert a file, or a dictionary of weights."
     checkpoint = source if isinstance(source, Mapping) else read_checkpoint(source)
@@ -698,7 +712,6 @@ def _convert_checkpoint(source, settings, scale, like, tokenizers):
     if not tokenizers: return converted
     if converted.form == "opennmt":
         converted.tokenizers = _opennmt_tokenizers(checkpoint.get("vocab"))
-        if converted.tokenizers: warnings.warn(_SOURCE_END, stacklevel=4)
     if converted.form == "fairseq" and checkpoint is not source:
         _fairseq_tokenizers(converted, source, options)
     return converted

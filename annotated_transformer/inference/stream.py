@@ -240,8 +240,9 @@ class BatchDecoder:
     def __call__(self, ids, numbers):
         "Candidates of each row of source ids; `numbers` are those of the sentences."
         pad = self.special.pad
-        src = pad_rows([[*row, self.special.eos] for row in ids], pad, self.device)
-        lengths = [min(1 + len(row) + self.max_extra_tokens, self.max_len) for row in ids]
+        rows = [self.special.source(row) for row in ids]
+        src = pad_rows(rows, pad, self.device)
+        lengths = [min(len(row) + self.max_extra_tokens, self.max_len) for row in rows]
         outputs = self.search(src, padding_mask(src, pad), src.new_tensor(lengths), numbers)
         rows = [row[:length] for hypotheses, length in zip(outputs, lengths)
                 for row, _ in hypotheses]

@@ -351,11 +351,11 @@ class ScoringModel(TextModel):
         "Score the tokens of each pair by teacher forcing, in batches."
         check_number("max_tokens", max_tokens, 1, whole=True)
         if models is None: models = self.model
-        sizes = [(len(source) + 1, len(target) + 2) for source, target in ids]
         special, pad = self.special, self.special.pad
+        sizes = [(len(special.source(source)), len(target) + 2) for source, target in ids]
         scored = [None] * len(ids)
         for rows in token_batches(sizes, max(max_tokens, *map(max, sizes))) if sizes else ():
-            src = pad_rows([[*ids[i][0], special.eos] for i in rows], pad, self.device)
+            src = pad_rows([special.source(ids[i][0]) for i in rows], pad, self.device)
             targets = [[special.bos, *ids[i][1], special.eos] for i in rows]
             tgt = pad_rows(targets, pad, self.device)
             logp, best = score_targets(models, src, padding_mask(src, pad), tgt, pad)
@@ -566,6 +566,8 @@ def from_other(cls:Translator,
     tokenizers=None,      # Tokenizer, or source and target ones; None: those of the source
     device:str|None=None, # None: the fastest available
     engine:str="fast",    # One of `ENGINES`
+    source_bos:bool|None=None, # Whether sources begin with `<s>`; None: as its own code does it
+    source_eos:bool|None=None, # Whether sources end with `</s>`
     **settings,           # What the source does not show, such as h=8, see `read_other`
 ):                        # -> Translator
     "Convert a model of another project."
@@ -574,6 +576,7 @@ def from_other(cls:Translator,
     if not isinstance(tokenizers, (tuple, list)): tokenizers = [tokenizers]
     if not 1 <= len(tokenizers) <= 2:
         raise ValueError("the source has no tokenizers: give tokenizers=...")
+    tokenizers = converted.with_ends(tokenizers, source_bos, source_eos)
     about = dict(source=converted.form)
     if converted.pair: about["pair"] = converted.pair
     return cls(converted.model, tokenizers[0], tokenizers[-1], converted.config, about,

@@ -280,7 +280,7 @@ def translation_maps(
         raise TypeError(f"translator is a {type(translator).__name__}: give a Translator.")
     if translation is None: translation = translator.translate(text)
     special = translator.special
-    src = [*translator.src_tokenizer.encode(translator.read_source(text)), special.eos]
+    src = special.source(translator.src_tokenizer.encode(translator.read_source(text)))
     tgt = [special.bos, *translator.tgt_tokenizer.encode(translation), special.eos]
     labels = translator.src_tokenizer.pieces(src), translator.tgt_tokenizer.pieces(tgt)
     ids = (torch.tensor([side], device=translator.device) for side in (src, tgt))

@@ -80,7 +80,7 @@ def _record_translation(translator, text):
     model = translator.model
     bos, eos, pad = translator.special.bos, translator.special.eos, translator.special.pad
     ids = translator.src_tokenizer.encode(translator.read_source(text))
-    src = torch.tensor([[*ids, eos]], device=translator.device)
+    src = torch.tensor([translator.special.source(ids)], device=translator.device)
     tgt = greedy_search(model, src, None, src.size(1) + 50, bos, eos, pad)
     T = tgt.size(1) - 1
     with evaluating(model), record_modules(model) as records:

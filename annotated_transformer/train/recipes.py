@@ -144,7 +144,7 @@ def training_batches(
         encode = _bpe_dropout_pairs(pairs, tokenizers, training, max_len)
     special = special_ids(*tokenizers)
     return TokenBatches(ids, training.max_tokens, seed, special.pad, encode,
-                        special.bos, special.eos)
+                        special.bos, special.eos, special.source)
 
 # %% ../../nbs/41_recipes.ipynb #41a00002
 def read_weight(
