@@ -1,4 +1,5 @@
 // Misspelled words are read as known ones, as in nbs/28a_spelling.
+import {NAMES} from "./names.js";
 import {clean_text} from "./normalize.js";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzäöüß";
@@ -8,22 +9,6 @@ const TYPED = new RegExp(`(?<![^ ])([(${MARKS}]*)(${WORD})(?=[).,;:!?…${MARKS}
 const MAX_CHARS = 20_000, MAX_READ = 2 ** 15;
 const CONTRACTED = new RegExp("^(?:([A-Za-z][a-z]+)(re|ve|ll|(?<=n)t)"
   + "|([A-Z][a-z]+|that|what|there|here|where|who|she|how|let)(s))$");
-const NAMES = `
-Anna Emma Mia Lena Laura Lisa Julia Sarah Sara Katharina Claudia Sabine Petra Monika Ursula
-Susanne Andrea Nicole Stefanie Birgit Heike Karin Gabi Ingrid Helga Renate Gisela Eva Elena Sofia
-Sophie Hanna Hannah Lea Leonie Johanna Clara Klara Charlotte Paula Frieda Ida Greta Marta Martha
-Nina Jana Vera Olga Irina Natalia Ayse Fatma Zeynep Elif Aylin Peter Paul Max Felix Leon Lukas
-Luca Jonas Finn Noah Elias Ben Tim Jan Tobias Thomas Andreas Stefan Michael Martin Markus Klaus
-Jürgen Günter Werner Hans Heinz Karl Otto Fritz Franz Josef Ludwig Wolfgang Uwe Dieter Bernd Frank
-Ralf Sven Lars Björn Oliver David Daniel Simon Philipp Moritz Anton Emil Oskar Theo Jakob Matthias
-Sebastian Christian Alexander Ali Mehmet Mustafa Ahmed Omar Yusuf Ivan Boris Igor Pavel Marek
-Kevin Dennis Marcel Robert Richard William James George Harry Henry Charles Edward Alice Lucy
-Emily Olivia Grace Chloe Ella Amy Jane Helen Susan Linda Nancy Betty Carol Pierre Marie Jean Luis
-Carlos Maria Marco Giulia Francesca Berlin Hamburg Frankfurt Stuttgart Leipzig Dresden Bremen
-Dortmund Essen Bonn Kassel Mainz Ulm Zürich Basel Bern Graz Linz Salzburg Innsbruck Paris London
-Madrid Barcelona Oslo Stockholm Amsterdam Dublin Chicago Boston Seattle Denver Dallas Detroit
-Sydney Toronto Kyoto Osaka Istanbul Ankara
-`.toLowerCase().trim().split(/\s+/);
 
 const is_lower = word => word[0] === word[0].toLowerCase();
 const like = (word, other) =>
