@@ -9,7 +9,7 @@ __all__ = ['plan_batches', 'Translation', 'Candidate', 'TextStream', 'DetailedSt
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from ..checks import check_number, short_repr
 from ..data.batching import pad_rows, token_batches
@@ -45,6 +45,15 @@ class Translation(str):
         translation.restored = restored or {}
         return translation
 
+    @classmethod
+    def join(cls, texts:Iterable["Translation"])->"Translation":
+        "Join the translations of the sentences of a text."
+        texts = list(texts)
+        lists = [text.unknown for text in texts]
+        unknown = None if None in lists else tuple(dict.fromkeys(chain.from_iterable(lists)))
+        restored = {typed: meant for text in texts for typed, meant in text.restored.items()}
+        return cls(" ".join(texts), unknown, restored)
+
 # %% ../../nbs/48_stream.ipynb #48a00002
 @dataclass(frozen=True)
 class Candidate:
@@ -72,18 +81,18 @@ class _Chunk:
     "Texts that were read together: the ids of their sentences, and the results so far."
     def __init__(self,
         counts:list[int],    # Number of sentences of each text
-        notes:list,          # Unknown and restored words of each text
         ids:list[list[int]], # Tokens of each sentence
+        notes:list[tuple],   # Unknown and restored words of each sentence
         first:int,           # Number of the first sentence in the stream
         max_tokens:int,      # Tokens per batch, padding included
     ):
         self.counts = counts
-        self.notes = notes
         self.ids = ids
+        self.notes = notes
         self.first = first
         self.batches = plan_batches(ids, max_tokens)
-        self.pending = deque(self.batches)                # batches without a result
-        self.outputs = [[Candidate("", None)]] * len(ids) # a sentence without tokens keeps this
+        self.pending = deque(self.batches) # batches without a result
+        self.outputs = [[Candidate(Translation("", *words), None)] for words in notes]
 
     def jobs(self)->Iterator[tuple]:
         "Tokens and numbers of the sentences of each batch."
@@ -93,28 +102,29 @@ class _Chunk:
     def add(self, results):
         "Store the candidates of each sentence of the next batch."
         for i, candidates in zip(self.pending.popleft(), results):
-            if candidates: self.outputs[i] = candidates
+            rows = [Candidate(Translation(c.text, *self.notes[i]), c.score) for c in candidates]
+            if rows: self.outputs[i] = rows # otherwise the empty translation stays
 
     def texts(self)->Iterator[list[Candidate]]:
         "Candidates of each text; the translations of its sentences are joined."
         sentences = iter(self.outputs)
-        for count, notes in zip(self.counts, self.notes):
+        for count in self.counts:
             outputs = list(islice(sentences, count))
-            text = " ".join(candidates[0].text for candidates in outputs)
-            candidates = outputs[0] if count == 1 else [Candidate(text, None)]
-            yield [Candidate(Translation(c.text, *notes), c.score) for c in candidates]
+            if count == 1: yield outputs[0]
+            else:
+                whole = Translation.join(candidates[0].text for candidates in outputs)
+                yield [Candidate(whole, None)]
 
 # %% ../../nbs/48_stream.ipynb #442c0641
 class TextStream:
     "Decode any number of texts in batches, and yield the outputs in the order of the texts."
     def __init__(self,
-        encode:Callable,     # Sentences and the names of their texts -> tokens of each sentence
+        encode:Callable,     # Sentences, names of their texts -> tokens of each, notes of each
         decode:Callable,     # Tokens and numbers of sentences -> candidates of each sentence
         split:Callable,      # A text and its name -> its sentences
         chunk:int=1000,      # Texts read ahead and sorted by length
         max_tokens:int=4000, # Tokens per batch, padding included
         num_workers:int=1,   # Processes that decode in parallel
-        notes:Callable=lambda text: (None, {}), # A text -> its unknown and its restored words
     ):
         self.encode = encode
         self.decode = decode
@@ -122,7 +132,6 @@ class TextStream:
         self.chunk = chunk
         self.max_tokens = max_tokens
         self.num_workers = num_workers
-        self.notes = notes
 
     def outputs(self, texts:Iterable[str])->Iterator[list[Candidate]]:
         "Yield the candidates of each text."
@@ -136,14 +145,14 @@ class TextStream:
         next(texts_read, None) # raises the error that ended the reading
 
     def read(self, texts):
-        "Yield `chunk` texts at a time: names, sentences, notes; the last chunk has fewer."
+        "Yield `chunk` texts at a time: names, sentences; the last chunk has fewer."
         chunk = []
         try:
             for n, text in enumerate(texts):
                 name = f"texts[{n}]"
                 if not isinstance(text, str):
                     raise TypeError(f"{name} is {short_repr(text)}, not a string.")
-                chunk.append((name, self.split(text, name), self.notes(text)))
+                chunk.append((name, self.split(text, name)))
                 if len(chunk) == self.chunk:
                     yield chunk
                     chunk = []
@@ -157,11 +166,10 @@ class TextStream:
         first = 0
         for texts in texts_read:
             if not texts: return
-            names = [name for name, sentences, _ in texts for _ in sentences]
-            ids = self.encode([s for _, sentences, _ in texts for s in sentences], names)
-            counts = [len(sentences) for _, sentences, _ in texts]
-            notes = [words for *_, words in texts]
-            waiting.append(_Chunk(counts, notes, ids, first, self.max_tokens))
+            names = [name for name, sentences in texts for _ in sentences]
+            ids, notes = self.encode([s for _, sentences in texts for s in sentences], names)
+            counts = [len(sentences) for _, sentences in texts]
+            waiting.append(_Chunk(counts, ids, notes, first, self.max_tokens))
             yield from waiting[-1].jobs()
             if len(texts) < self.chunk: return
             first += len(ids)
@@ -173,7 +181,7 @@ class DetailedStream:
         stream:TextStream, # Translates sentences, each as one text
         split:Callable,    # A text and its name -> its sentences
         annotate:Callable, # Sentences and the candidates of each -> the candidates with details
-        join:Callable,     # A text and the translations of its sentences -> its translation
+        join:Callable,     # Translations of the sentences of a text -> its translation
     ):
         self.stream = stream
         self.split = split
@@ -182,14 +190,14 @@ class DetailedStream:
 
     def outputs(self, texts:Iterable[str])->Iterator[list[Candidate]]:
         "Yield the candidates of each text."
-        waiting = deque() # texts that were read, and their sentences
-        results = []      # of the first of them
-        ready = []        # texts with the candidates of all sentences
+        waiting = deque() # sentences of the texts that were read
+        results = []      # candidates of the sentences of the first text
+        ready = []        # sentences of texts with the candidates of all
         try:
             for candidates in self.stream.outputs(self.sentences(texts, waiting)):
                 results.append(candidates)
-                if len(results) < len(waiting[0][1]): continue
-                ready.append((*waiting.popleft(), results))
+                if len(results) < len(waiting[0]): continue
+                ready.append((waiting.popleft(), results))
                 results = []
                 if len(ready) == min(64, self.stream.chunk):
                     yield from self.finish(ready)
@@ -203,21 +211,18 @@ class DetailedStream:
         "Yield the sentences of all texts, and note them."
         for n, text in enumerate(texts):
             parts = self.split(text, f"texts[{n}]") if isinstance(text, str) else [text]
-            waiting.append((text, parts or [""]))
-            yield from waiting[-1][1]
+            waiting.append(parts)
+            yield from parts
 
     def finish(self, ready):
         "Annotate the sentences of some texts, and join them."
-        sentences = [sentence for _, parts, _ in ready for sentence in parts]
-        candidates = [row for *_, results in ready for row in results]
+        sentences = [sentence for parts, _ in ready for sentence in parts]
+        candidates = [row for _, results in ready for row in results]
         annotated = iter(self.annotate(sentences, candidates))
-        for text, parts, _ in ready:
+        for parts, _ in ready:
             rows = [next(annotated) for _ in parts]
-            if len(rows) == 1:
-                yield [Candidate(self.join(text, [c.text]), c.score) for c in rows[0]]
-                continue
-            whole = self.join(text, [row[0].text for row in rows])
-            yield [Candidate(whole, None)]
+            if len(rows) == 1: yield [Candidate(self.join([c.text]), c.score) for c in rows[0]]
+            else: yield [Candidate(self.join([row[0].text for row in rows]), None)]
 
 # %% ../../nbs/48_stream.ipynb #6bb5df15
 class BatchDecoder:

@@ -256,9 +256,10 @@ def read_source(self:TextModel, text:str)->str:
 
 class _SourceReader:
     "Split source texts into sentences and encode them; too long ones are cut with a warning."
-    def __init__(self, translator):
+    def __init__(self, translator, ensemble=()):
         self.tokenizer = translator.src_tokenizer
-        self.read = translator.read_source
+        self.spelling = translator.spelling
+        self.word_sets = [model.known_words for model in (translator, *ensemble)]
         pair = translator.about.get("pair", "xx")
         tokens = translator.about.get("directions") or {pair: ""}
         self.langs = {token: pair.split("-")[0] for pair, token in tokens.items()}
@@ -267,12 +268,26 @@ class _SourceReader:
         self.max_chars = translator.max_chars
 
     def encode(self, texts, names):
-        "At most `max_source` ids of each text, without special tokens; `names` are for messages."
-        visible = ["" if is_empty(text) else self.read(text) for text in texts]
-        rows = self.tokenizer.encode_batch(visible, self.max_source + 1)
+        "Ids of each text, at most `max_source`, and its notes; `names` are for messages."
+        read = [self.read(text) for text in texts]
+        rows = self.tokenizer.encode_batch([clean for clean, _ in read], self.max_source + 1)
         for row, name in zip(rows, names):
             if len(row) > self.max_source: _warn_cut(name, self.max_source, "tokens")
-        return [row[:self.max_source] if text else [] for row, text in zip(rows, visible)]
+        ids = [row[:self.max_source] if clean else [] for row, (clean, _) in zip(rows, read)]
+        return ids, [notes for _, notes in read]
+
+    def read(self, text):
+        "A text as the model reads it, and its notes: its unknown and its restored words."
+        if is_empty(text): text = ""
+        text, restored = self.spelling.restore(text) if self.spelling else (text, {})
+        return text, (self.unknown(text), restored)
+
+    def unknown(self, text):
+        "Words that no training pair of any model has; None: not known."
+        if None in self.word_sets: return None
+        first, *others = self.word_sets # the training of the first model lacks them
+        words = first.unknown(_first_words(text, self.max_chars))
+        return tuple(word for word in words if not any(word in other for other in others))
 
     def whole(self, text, name):
         "The text as one sentence."
@@ -282,10 +297,17 @@ class _SourceReader:
         "Sentences of a text, or of its first `max_chars` characters."
         clean = clean_prefix(text, self.max_chars + 1)
         token = next((t for t in self.langs if t and clean.startswith(t)), "")
-        sentences = split_text(clean[:self.max_chars], self.langs.get(token, self.lang))
-        if len(sentences) == 1: return [text] # `encode` cuts it
+        lang = self.langs.get(token, self.lang)
+        sentences = split_text(_first_words(clean, self.max_chars), lang)
+        if len(sentences) < 2: return [text] # `encode` cuts it
         if len(clean) > self.max_chars: _warn_cut(name, self.max_chars, "characters")
         return [*sentences[:1], *(f"{token} {sentence}".lstrip() for sentence in sentences[1:])]
+
+def _first_words(text, limit):
+    "The words in the first `limit` characters of a text."
+    clean = clean_prefix(text, limit + 1)
+    if len(clean) <= limit: return clean
+    return clean[:limit].rpartition(" ")[0] or clean[:limit]
 
 def _warn_cut(name, limit, unit):
     "Warn, every time, that only the first part of a text is read."
@@ -482,17 +504,16 @@ def _run_stream(translator, texts, decoder, max_tokens, num_workers, ensemble, s
         raise ValueError(f"num_workers={num_workers}, but record_attention sees only this process.")
     if not isinstance(texts, str): check_list(texts, "texts", "one string or several")
     single = isinstance(texts, str)
-    reader = _SourceReader(translator)
+    reader = _SourceReader(translator, ensemble)
     splitter = reader.split if split else reader.whole
-    notes = _source_notes([translator, *ensemble])
     workers = 1 if single else num_workers
     if details:
         stream = TextStream(reader.encode, decoder, reader.whole, translator.chunk, max_tokens,
                             workers)
-        stream = DetailedStream(stream, splitter, details.annotate, details.joiner(notes))
+        stream = DetailedStream(stream, splitter, details.annotate, details.join)
     else:
         stream = TextStream(reader.encode, decoder, splitter, translator.chunk, max_tokens,
-                            workers, notes)
+                            workers)
     outputs = stream.outputs(iter([texts] if single else texts))
     if not lists: outputs = (candidates[0].text for candidates in outputs)
     return next(outputs) if single else outputs
@@ -547,16 +568,14 @@ class _Details:
         new = iter(texts)
         return [[replace(candidate, text=next(new)) for candidate in row] for row in candidates]
 
-    def joiner(self, notes):
-        "Return a function that joins the translations of a text; `notes` are about its words."
-        def join(text, parts):
-            whole = Translation(" ".join(parts), *notes(text))
-            if self.alignments: whole.alignment = Alignment.join([p.alignment for p in parts])
-            if self.confidence: whole.confidence = Confidence.join([p.confidence for p in parts])
-            faults = dict.fromkeys(part.fault for part in parts if part.fault)
-            if self.check: whole.fault = "; ".join(faults)
-            return whole
-        return join
+    def join(self, parts):
+        "The translation of a text from those of its sentences."
+        whole = Translation.join(parts)
+        if self.alignments: whole.alignment = Alignment.join([p.alignment for p in parts])
+        if self.confidence: whole.confidence = Confidence.join([p.confidence for p in parts])
+        faults = dict.fromkeys(part.fault for part in parts if part.fault)
+        if self.check: whole.fault = "; ".join(faults)
+        return whole
 
 # %% ../../nbs/54_translator.ipynb #54d00002
 @patch(cls_method=True)
@@ -600,23 +619,6 @@ def check_outputs(
     outputs = translator.translate(source for source, _ in pairs)
     return [dict(source=s, reference=r, output=o) for (s, r), o in zip(pairs, outputs)]
 
-# %% ../../nbs/54_translator.ipynb #49a00002
-def _source_notes(translators):
-    "Return a function from a text to its unknown words and its restored words."
-    sets = [translator.known_words for translator in translators]
-    limit = translators[0].max_chars
-    spelling = translators[0].spelling
-    def notes(text):
-        if None in sets and spelling is None: return None, {}
-        clean = clean_prefix(text, limit + 1)
-        if len(clean) > limit: clean = clean[:limit].rpartition(" ")[0] or clean[:limit]
-        clean, restored = spelling.restore(clean) if spelling else (clean, {})
-        if None in sets: return None, restored
-        words = sets[0].unknown(clean) # the training of the first model lacks them
-        words = tuple(word for word in words if not any(word in other for other in sets[1:]))
-        return words, restored
-    return notes
-
 # %% ../../nbs/54_translator.ipynb #a4a55f83
 def encode_scored(
     translator:Translator, # The translator
@@ -631,7 +633,8 @@ def encode_scored(
         if len(row) > longest:
             raise ValueError(f"pairs[{n}] has a target of more than {longest} tokens.")
     names = [f"pairs[{n}]" for n in range(len(rows))]
-    return list(zip(_SourceReader(translator).encode(sources, names), rows))
+    ids, _ = _SourceReader(translator).encode(sources, names)
+    return list(zip(ids, rows))
 
 # %% ../../nbs/54_translator.ipynb #ec860654
 def _check_configs(config, training, tokenizer):
