@@ -245,7 +245,8 @@ def extended(self:SubwordTokenizer,
     names = [self.tok.id_to_token(i) for i in range(len(self))]
     def piece(letters): return "".join(names[ord(letter) - _FIRST_LETTER] for letter in letters)
     merges = json.loads(tok.to_str())["model"]["merges"]
-    return SubwordTokenizer(self.merges + [tuple(map(piece, pair)) for pair in merges])
+    longer = SubwordTokenizer(self.merges + [tuple(map(piece, pair)) for pair in merges])
+    return longer.with_ends(**self.special.ends)
 
 def added_parts(
     old:SubwordTokenizer, # A tokenizer

@@ -259,10 +259,11 @@ class Converted:
         bos = self.source_bos if source_bos is None else source_bos
         eos = self.source_eos if source_eos is None else source_eos
         if bos is None and eos is None: return tokenizers
-        for t in tokenizers:
-            if not isinstance(t, TextTokenizer):
-                raise TypeError(f"source_bos and source_eos need a TextTokenizer, not a "
-                                f"{type(t).__name__}.")
+        foreign = [type(t).__name__ for t in tokenizers if not isinstance(t, TextTokenizer)]
+        if foreign and not bos and eos in (None, True): return tokenizers # the usual ends
+        if foreign:
+            raise TypeError(f"source_bos={short_repr(bos)} and source_eos={short_repr(eos)} need a "
+                            f"TextTokenizer, not a {foreign[0]}.")
         copies = {id(t): t.with_ends(bos, eos) for t in tokenizers}
         return [copies[id(t)] for t in tokenizers]
 

@@ -32,6 +32,8 @@ def check_live(
     if not isinstance(tokenizer, SubwordTokenizer):
         raise ValueError(f"it has a {type(tokenizer).__name__}, "
                          "and the live page reads a SubwordTokenizer.")
+    if tokenizer.special.ends:
+        raise ValueError("its sources end otherwise than with </s>, as those of the live page do.")
     h, d_model = translator.config.h, translator.config.d_model
     if d_model % h: raise ValueError(f"d_model={d_model} is not divisible by h={h}.")
     settings = asdict(translator.config)

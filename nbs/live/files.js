@@ -213,9 +213,9 @@ export function check_about(file) { // one vocabulary, and the languages if they
 }
 
 export function check_tokenizer(file, alphabet) { // its merges
-  if (!is_object(file) || !is_object(file.data) || ![undefined, "subword"].includes(file.kind))
-    fail(TOKENIZER, "it is not a subword tokenizer of this project");
-  const {merges} = file.data, known = new Set(alphabet);
+  const {kind = "subword", data} = file ?? {}, {merges} = data ?? {}, known = new Set(alphabet);
+  if (!is_object(data) || kind !== "subword" || "source_eos" in data)
+    fail(TOKENIZER, "it is not a subword tokenizer of this project with </s> after a source");
   if (!Array.isArray(merges)) fail(TOKENIZER, `merges is ${show(merges)}, not a list`);
   merges.forEach((pair, i) => {
     const fits = Array.isArray(pair) && pair.length === 2
