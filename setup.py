@@ -15,7 +15,7 @@ setup(
     classifiers=['Intended Audience :: Education', 'Intended Audience :: Developers', 'Programming Language :: Python :: 3',
                  *(f'Programming Language :: Python :: 3.{v}' for v in (11, 12, 13, 14))],
     packages=find_packages(include=[cfg['lib_name'], f"{cfg['lib_name']}.*"]),
-    package_data={cfg['lib_name']: ['py.typed', '*_model/*', 'live_page/*.*', 'data/*.xz', 'data/*.tsv', 'lab/*.toml']}, python_requires=f">={cfg['min_python']}",
+    package_data={cfg['lib_name']: ['py.typed', '*_model/*', 'live_page/*.*', 'data/*.xz', 'data/*.tsv', 'data/*.txt', 'lab/*.toml']}, python_requires=f">={cfg['min_python']}",
     install_requires=cfg['requirements'].split(),
     extras_require={key.removesuffix(suffix): value.split() for key, value in cfg.items() if key.endswith(suffix)},
     entry_points={'console_scripts': cfg['console_scripts'].split(), 'nbdev': [f"{cfg['lib_name']}={cfg['lib_name']}._modidx:d"]},

@@ -8,6 +8,7 @@ __all__ = ['SPELLING_LANGUAGES', 'Spelling']
 # %% ../../nbs/28a_spelling.ipynb #sp280002
 import re
 from collections.abc import Container, Iterable
+from importlib.resources import files
 
 from fastcore.basics import patch
 
@@ -59,7 +60,8 @@ def _removed(word):
     return [word[:i] + word[i + 1:] for i in range(1, len(word))]
 
 # %% ../../nbs/28a_spelling.ipynb #sp280010
-_NAMES = frozenset(name.lower() for name in FIRST_NAMES + PLACES)
+_FILE = files("annotated_transformer")/"data"/"names.txt" # frequent names, from A to Z
+_NAMES = frozenset(" ".join((*FIRST_NAMES, *PLACES, _FILE.read_text("utf-8"))).lower().split())
 _WORD = "[A-Za-zÄÖÜäöü][a-zäöüß]{3,23}" # 4 to 24 letters, a capital only at the start
 _MARKS = "„“”\"»«›‹‚‘’'"
 _TYPED = re.compile(rf"(?<![^ ])([({_MARKS}]*)({_WORD})(?=[).,;:!?…{_MARKS}]*(?![^ ]))")
