@@ -28,6 +28,7 @@ from annotated_transformer.inference.export import (
 )
 
 from ..checks import check_choice, check_number, short_repr
+from ..config import TransformerConfig, setting_types
 from ..data.bpe import load_tokenizer
 from ..data.corpora import load_corpus
 from ..data.normalize import bounded_lines
@@ -219,6 +220,8 @@ def _tokenizers_of(names):
 _EXPORTS = dict(torch=export_torch, transformers=export_transformers,
                 ctranslate2=export_ctranslate2, onnx=export_onnx)
 
+_CONVERTED = setting_types(TransformerConfig) | dict.fromkeys(("source_bos", "source_eos"), "bool")
+
 def _is_saved(folder):
     "Whether a path is a folder of `save_pretrained`; an export has a manifest too."
     exported = any((folder/mark).is_file() for mark in EXPORT_MARKS.values())
@@ -238,9 +241,12 @@ def convert(
 ):
     "Convert a model of another project, or one of this project for another library."
     if to is not None: check_choice("to", to, tuple(_EXPORTS))
-    settings = read_settings(set)
+    settings = read_settings(set, _CONVERTED)
     path = source if source in BUILT_IN else user_path("source", source)
     if path in BUILT_IN or _is_saved(Path(path)):
+        if set or tokenizer or unscaled:
+            raise ValueError(f"{path} is a saved model: set, tokenizer and unscaled belong to "
+                             "models of other projects.")
         translator = Translator.from_pretrained(path, "cpu")
     else:
         translator = Translator.from_other(path, tokenizers=_tokenizers_of(tokenizer), device="cpu",

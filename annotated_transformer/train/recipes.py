@@ -354,10 +354,14 @@ NAMED_RECIPES = { # For any corpus, by `--preset`
 }
 
 # %% ../../nbs/41_recipes.ipynb #b69daa56
-def read_settings(text:str|None)->dict: # Values by field name
-    "Parse settings such as `max_grad_norm=1 schedule=cosine`; None: no settings."
-    configs = TransformerConfig, TrainingConfig
-    names = setting_types(*configs) | dict.fromkeys(MOVED_FIELDS, "float|None")
+def read_settings(
+    text:str|None,         # Settings such as `max_grad_norm=1 schedule=cosine`; None: none
+    names:dict|None=None,  # Types by name; None: the fields of both configurations
+)->dict:                   # Values by name
+    "Parse settings."
+    if names is None:
+        names = setting_types(TransformerConfig, TrainingConfig)
+        names |= dict.fromkeys(MOVED_FIELDS, "float|None")
     settings = {}
     for item in (text or "").split():
         name, _, value = item.partition("=")
