@@ -102,8 +102,10 @@ def check_weights(
         if w.numel() * w.itemsize > w.untyped_storage().nbytes():
             raise ValueError(f"{short_repr(name)} has {w.numel():,} numbers, of which the file "
                              "holds fewer.")
-        if w.is_floating_point(): checked[name.removeprefix("module.")] = w.detach()
-    return checked
+        name = re.sub(r"^(module\.|_orig_mod\.)+", "", name) # of DDP and torch.compile
+        if w.is_floating_point(): checked[name] = w.detach()
+    if not all(name.startswith("model.") for name in checked): return checked
+    return {name.removeprefix("model."): w for name, w in checked.items()} # of Lightning
 
 # %% ../../nbs/53_foreign.ipynb #for00017
 def position_order(
@@ -130,7 +132,9 @@ def name_matrices(
 )->dict[str, Tensor]:          # All by our names
     "Find embeddings, positions and output layer by shapes and names."
     layers = {n: w for n, w in weights.items() if re.match(r"(encoder|decoder)\.(layers|norm)", n)}
-    width = len(layers["encoder.layers.0.sublayer.0.norm.weight"])
+    norm = layers.get("encoder.layers.0.sublayer.0.norm.weight")
+    if norm is None: raise ValueError("the weights lack the first layer of an encoder.")
+    width = len(norm)
     rest = {name: w for name, w in weights.items() if name not in layers}
     tables = [n for n, w in rest.items() if w.dim() >= 2 and w.size(-1) == width]
     places = dict(source="src_embed.0.lut", target="tgt_embed.0.lut", output="generator.proj")
@@ -313,12 +317,12 @@ def _fairseq(weights, settings, options):
     "fairseq's arguments give heads and activation; a final norm means pre-norm."
     weights = {n: w for n, w in weights.items() if not n.endswith(("version", "_float_tensor"))}
     width = weights["src_embed.0.lut.weight"].size(1)
+    tables = []
     for side in ("encoder", "decoder"):
         table = weights.pop(f"{side}.embed_positions.weight", None)
         if table is not None: table = table[2:] # the first rows belong to other symbols
-        else: table = _fairseq_positions(1024, width)
-        ours = "src" if side == "encoder" else "tgt"
-        weights[f"{ours}_embed.1.embed.lut.weight"] = table / math.sqrt(width)
+        tables.append(_fairseq_positions(_ROWS, width) if table is None else table)
+    weights |= _learned(tables, width)
     usual = dict(norm_first="encoder.norm.weight" in weights, positions="learned", norm_eps=1e-5)
     heads = {options.get(f"{side}_attention_heads") for side in ("encoder", "decoder")}
     if len(heads) == 1 and isinstance(min(heads, key=str), int): usual["h"] = heads.pop()
@@ -395,10 +399,7 @@ def _pegasus(weights, tables, width):
     factor = tables[0][0].max().item() # the cosine of position 0
     orders = [position_order(table / factor) for table in tables] if factor > 0 else [None]
     if any(order is None for order in orders):
-        names = (f"{side}_embed.1.embed.lut.weight" for side in ("tgt", "src"))
-        rows = [F.pad(table, (0, 0, 0, max(0, _ROWS - len(table)))) for table in tables]
-        learned = {name: w / math.sqrt(width) for name, w in zip(names, rows)}
-        return weights | learned, dict(positions="learned")
+        return weights | _learned(tables[::-1], width), dict(positions="learned")
     own, proj = dict(weights), weights["generator.proj.weight"]
     for name, w in weights.items():
         if name.split(".")[-2] in ("W_o", "w_2", "lut"): own[name] = w / factor
@@ -407,7 +408,15 @@ def _pegasus(weights, tables, width):
     own = permute_channels(own, orders[0].argsort())
     return own, dict(norm_eps=float(f"{1e-5 / factor ** 2:.5g}"))
 
+# %% ../../nbs/53_foreign.ipynb #53f0c002
 _ROWS = 1024 # Of a table of learned positions
+
+def _learned(tables, width):
+    "Learned positions of source and target from tables of `width` channels; zeros fill them up."
+    rows = [table.reshape(-1, width) for table in tables]
+    filled = [F.pad(table, (0, 0, 0, max(0, _ROWS - len(table)))) for table in rows]
+    names = (f"{side}_embed.1.embed.lut.weight" for side in ("src", "tgt"))
+    return {name: w / math.sqrt(width) for name, w in zip(names, filled)}
 
 def _unscaled(weights):
     "Divide the embeddings by √D, which ours multiply by; a tied output matrix becomes its own."
@@ -444,8 +453,8 @@ def marian_tokenizers(
     config:dict, # Its configuration
 )->tuple:        # Source and target tokenizer
     "Make tokenizers of the SentencePiece models and the vocabulary, or of an export of ours."
-    if (Path(folder)/OUR_TOKENIZER).is_file():
-        return (load_tokenizer(Path(folder)/OUR_TOKENIZER),) * 2
+    own = _own_tokenizers(Path(folder), OUR_TOKENIZER)
+    if own: return own
     sizes = [config.get("vocab_size"), config.get("decoder_vocab_size") or config.get("vocab_size")]
     names = ["vocab.json", "vocab.json"]
     if (Path(folder)/"target_vocab.json").is_file(): names[1] = "target_vocab.json"
@@ -552,15 +561,24 @@ def _torch_settings(body):
                 attention_dropout=attention_dropout, activation_dropout=activation_dropout)
 
 # %% ../../nbs/53_foreign.ipynb #for00046
+def _place_positions(weights, tables, settings):
+    "Weights and settings with the positions of tables by name: sinusoids, or learned ones."
+    orders = [position_order(table) for table in tables.values()]
+    if settings.get("positions") is None and all(order is not None for order in orders):
+        return permute_channels(weights, orders[0].argsort()), settings
+    if len(tables) > 2: raise ValueError(f"the weights have {len(tables)} tables of positions.")
+    def is_target(name): return _kind_of_matrix(re.sub("pos", "", name, flags=re.I)) == "target"
+    sides = [tables[name] for name in sorted(tables, key=is_target)]
+    width = weights["src_embed.0.lut.weight"].size(1)
+    learned = _learned([sides[0], sides[-1]], width)
+    return weights | learned, settings | dict(positions="learned")
+
+# %% ../../nbs/53_foreign.ipynb #53f0c001
 def _from_torch_weights(weights, settings, scale):
-    "Convert the weights of a module with an `nn.Transformer`."
-    weights = _complete(name_matrices(our_names(weights, "torch")))
-    tables = [weights.pop(name) for name in [*weights] if name.startswith("positions ")]
-    orders = [position_order(table) for table in tables]
-    if tables and "positions" not in settings:
-        if any(order is None for order in orders):
-            raise ValueError("the positions are no sinusoids: only sinusoidal ones are converted.")
-        weights = permute_channels(weights, orders[0].argsort())
+    "Convert the weights of `name_matrices`, which stand around an `nn.Transformer`."
+    tables = {name: weights.pop(name) for name in [*weights] if name.startswith("positions ")}
+    if tables and settings.get("positions") in (None, "learned"):
+        weights, settings = _place_positions(weights, tables, settings)
     else: _demand(settings, "positions")
     if not scale: weights = _unscaled(weights)
     return assemble(weights, settings)
@@ -568,6 +586,7 @@ def _from_torch_weights(weights, settings, scale):
 # %% ../../nbs/53_foreign.ipynb #for00047
 def _with_scale(weights, settings, scale, like):
     "Convert with scaled embeddings, with others, or with those that agree with `like`."
+    weights = _complete(name_matrices(our_names(weights, "torch")))
     if like is None: _demand(settings | dict(scale=scale), "h", "norm_first", "scale")
     settings = dict(norm_eps=1e-5) | settings # PyTorch's default
     choices = [True, False] if scale is None else [scale]
@@ -725,10 +744,10 @@ def _convert_folder(folder, settings, tokenizers):
     if tokenizers: converted.tokenizers = _own_tokenizers(Path(folder))
     return converted
 
-def _own_tokenizers(folder):
-    "Source and target tokenizer of a folder of `export_ctranslate2`; () if it has none."
-    joint, sides = folder/"tokenizer.json", [folder/f"{s}_tokenizer.json" for s in ("src", "tgt")]
-    if joint.is_file(): return (load_tokenizer(joint),) * 2
+def _own_tokenizers(folder, joint="tokenizer.json"):
+    "Source and target tokenizer of an export of ours; () if the folder has none."
+    sides = [folder/f"{side}_tokenizer.json" for side in ("src", "tgt")]
+    if (folder/joint).is_file(): return (load_tokenizer(folder/joint),) * 2
     if not all(path.is_file() for path in sides): return ()
     return tuple(load_tokenizer(path) for path in sides)
 

@@ -32,7 +32,7 @@ from ..files import atomic_folder
 from ..transformer import sinusoids
 from .export import check_export_place, hub_tokenizer
 from .foreign import OUR_TOKENIZER
-from .model_folder import model_card, save_tokenizers
+from .model_folder import are_joint, model_card, save_tokenizers
 from .models import check_described
 
 # %% ../../nbs/55a_out.ipynb #ou000005
@@ -147,11 +147,11 @@ def program_settings(
 
 def _write_tokenizers(translator, folder, save):
     "Write our tokenizers; where Hugging Face's can have the same ids, `save` stores that one too."
-    joint = translator.src_tokenizer
-    if joint is not translator.tgt_tokenizer or not isinstance(joint, SubwordTokenizer):
-        save_tokenizers(joint, translator.tgt_tokenizer, folder)
+    source, joint = translator.src_tokenizer, translator.tgt_tokenizer
+    if not are_joint(source, joint):
+        save_tokenizers(source, joint, folder)
         return
-    save(hub_tokenizer(joint))
+    if source is joint and isinstance(joint, SubwordTokenizer): save(hub_tokenizer(joint))
     joint.save(folder/OUR_TOKENIZER)
 
 _HEAD = """import json

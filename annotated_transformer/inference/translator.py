@@ -594,7 +594,7 @@ def from_other(cls:Translator,
     if tokenizers is None: tokenizers = converted.tokenizers
     if not isinstance(tokenizers, (tuple, list)): tokenizers = [tokenizers]
     if not 1 <= len(tokenizers) <= 2:
-        raise ValueError("the source has no tokenizers: give tokenizers=...")
+        raise ValueError("the source has no tokenizers: give one for both sides, or two.")
     tokenizers = converted.with_ends(tokenizers, source_bos, source_eos)
     about = dict(source=converted.form)
     if converted.pair: about["pair"] = converted.pair
