@@ -179,12 +179,19 @@ def _wide_strip(rows, new, count):
     return body, (-6, -4, width + 20, y + 4)
 
 # %% ../../nbs/13_architecture.ipynb #strip006
+_EM = dict.fromkeys("ijl.,':;|!", .3) | dict.fromkeys("frt ()-", .38) | dict.fromkeys("mw%", .95)
+
+def _text_width(text, size):
+    "Return about the width of a text in a common font without serifs."
+    return size * sum(_EM.get(char, .72 if char.isupper() else .61) for char in text)
+
 def _column_width(lines, kind, values):
     "Return the width of a row of a strip that is drawn as a column below the lines of its label."
     texts = [str(v) for v in values if v is not None] if kind in ("words", "gloss") else []
-    room = max([7 * len(line) for line in lines]
-               + [(7.4 if kind == "words" else 6.6) * len(text) for text in texts])
-    return max(room + 6, dict(vectors=46, lines=52).get(kind, 40))
+    size = 13 if kind == "words" else 12
+    room = max([_text_width(line, 12) for line in lines] + [_text_width(text, size) for text in texts])
+    if kind == "lines": return 54 # its label may reach over the edges
+    return max(room + 10, 46 if kind == "vectors" else 40)
 
 def _narrow_strip(rows, new, count):
     "Return a strip with one row per token as SVG, and the box around it."
