@@ -135,7 +135,7 @@ def after_caption(parts): # a caption stands below its figure, above a form of t
 
 def cells(nb): # each cell as Sphinx is to see it
     in_tests, headings, all_cells = False, set(), list(merged(nb))
-    names = {d.name for _, _, docs in all_cells for d in docs}
+    names = {d.name for _, _, docs in all_cells for d in docs} | {name for c, _, docs in all_cells if c and docs for name in members(plain(c.source))}
     for i, (c, o, docs) in enumerate(all_cells):
         if docs: yield api(docs, headings, '' if c else local(docs[0].body), members(plain(c.source)) if c else (), o.get('code-fold') == 'true')
         if not c or c.cell_type == 'raw' or o.get('include') == 'false': continue

@@ -55,6 +55,7 @@ assert source.source == 'def known(x): ...'
 assert '### unknown' in unknown.source and 'As in `g`\n' in unknown.source and '*See <a href="other.html#api-g"><code>g</code></a>.*' in unknown.source
 assert both.source == '<span id="api-f"></span><span id="api-C.m"></span>\n\n### f, C.\u200bm\n\n{.source}\n[source](https://there/x.py#L1)' and two.source.startswith('def f'), 'one heading, in the order of the source'
 assert [*bridge.members('class C:\n    def m(self): ...\n    def _p(self): ...\ndef f(): ...')] == ['C.m'], 'links lead to methods, too'
+assert bridge.methods(f'[`m`]({bridge.CFG.doc_host}{bridge.CFG.doc_baseurl}/other.html#m)', {'C.m'}) == '<a href="#api-C.m"><code>m</code></a>', 'a method of the page goes before a function of another'
 assert bridge.is_class('Batch', 'x/annotated_transformer/transformer.py#L1') and not bridge.is_class('rate', 'x/annotated_transformer/transformer.py#L1')
 assert chart.metadata.tags == ['remove-input'] and r'"<\/script>"' in chart.outputs[0].data['text/html']
 (picture, data), = stored.items()
