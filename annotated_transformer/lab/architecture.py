@@ -189,7 +189,8 @@ def _column_width(lines, kind, values):
     "Return the width of a row of a strip that is drawn as a column below the lines of its label."
     texts = [str(v) for v in values if v is not None] if kind in ("words", "gloss") else []
     size = 13 if kind == "words" else 12
-    room = max([_text_width(line, 12) for line in lines] + [_text_width(text, size) for text in texts])
+    room = max([_text_width(line, 12) for line in lines]
+               + [_text_width(text, size) for text in texts])
     if kind == "lines": return 54 # its label may reach over the edges
     return max(room + 10, 46 if kind == "vectors" else 40)
 
