@@ -6,7 +6,10 @@ output that is new gets none (null), is listed, and waits for a person. `--judge
 `--kinds NAME=FOLDER …` scores models on the validation part instead, as it is and with each kind of change of page 28, and writes
 nbs/results/typed_kinds.json.
 
-`--spelling` scores the models of the package on typed validation sentences with and without the step of page 28a, and writes nbs/results/spelling.json."""
+`--spelling` scores the models of the package on typed validation sentences with and without the step of page 28a, and writes nbs/results/spelling.json.
+
+`--quotations` scores the models of the package on validation sentences with a quotation, as a whole and with the quotation translated alone (page 25), and
+writes nbs/results/quotations.json."""
 import json
 import random
 import sys
@@ -76,6 +79,20 @@ def spelling_scores(name):
                                      'BLEU as typed': bleu(outputs), 'BLEU restored': bleu(new)}
     return scores
 
+def quotation_scores(name):
+    "BLEU of typed validation sentences with a quotation, greedy, with and without its own translation."
+    from annotated_transformer.data.everyday import everyday_pairs
+    from annotated_transformer.data.noise import typed_pairs
+    from annotated_transformer.data.sentences import quotation
+    from annotated_transformer.inference.evaluation import score
+    from annotated_transformer.inference.translator import Translator
+    translator = Translator.from_pretrained(name, 'cpu')
+    pair = translator.about['pair']
+    copies = [copy for seed in range(5) for copy in typed_pairs(everyday_pairs('validation', pair), 1, seed, pair)]
+    sources, references = zip(*(copy for copy in copies if quotation(copy[0])))
+    def bleu(split): return round(score([*map(str, translator.translate(iter(sources), split_sentences=split))], [*references], lang=pair[3:]).bleu, 1)
+    return {'sentences': len(sources), 'BLEU as a whole': bleu(False), 'BLEU with the quotation alone': bleu(True)}
+
 def written(kinds):
     "The file's text: one line for each sentence."
     def block(kind, rows): return f'  {json.dumps(kind)}: [\n' + ',\n'.join(f'   {json.dumps(row, ensure_ascii=False)}' for row in rows) + ']'
@@ -86,7 +103,13 @@ def main():
     parser.add_argument('--judge', action='store_true', help='ask for a judgement of each new output')
     parser.add_argument('--kinds', nargs='+', metavar='NAME=FOLDER', help='score these models on changed validation sentences')
     parser.add_argument('--spelling', action='store_true', help='score the spelling step on changed validation sentences')
+    parser.add_argument('--quotations', action='store_true', help='score validation sentences with a quotation')
     args = parser.parse_args()
+    if args.quotations:
+        scores = {name: quotation_scores(name) for name in ('everyday', 'everyday-en-de')}
+        print(json.dumps(scores, indent=1))
+        record = dict(command='python .ci/visitors.py --quotations', models=scores)
+        return (ROOT/'nbs/results/quotations.json').write_text(json.dumps(record, indent=1) + '\n')
     if args.spelling:
         scores = {name: spelling_scores(name) for name in ('everyday', 'everyday-en-de')}
         print(json.dumps(scores, indent=1))

@@ -80,16 +80,18 @@ class Candidate:
 class _Chunk:
     "Texts that were read together: the ids of their sentences, and the results so far."
     def __init__(self,
-        counts:list[int],    # Number of sentences of each text
+        texts:list[list],    # Sentences of each text
         ids:list[list[int]], # Tokens of each sentence
         notes:list[tuple],   # Unknown and restored words of each sentence
         first:int,           # Number of the first sentence in the stream
         max_tokens:int,      # Tokens per batch, padding included
+        join:Callable,       # Sentences of a text and their translations -> its translation
     ):
-        self.counts = counts
+        self.sentences = texts
         self.ids = ids
         self.notes = notes
         self.first = first
+        self.join = join
         self.batches = plan_batches(ids, max_tokens)
         self.pending = deque(self.batches) # batches without a result
         self.outputs = [[Candidate(Translation("", *words), None)] for words in notes]
@@ -107,12 +109,12 @@ class _Chunk:
 
     def texts(self)->Iterator[list[Candidate]]:
         "Candidates of each text; the translations of its sentences are joined."
-        sentences = iter(self.outputs)
-        for count in self.counts:
-            outputs = list(islice(sentences, count))
-            if count == 1: yield outputs[0]
+        rows = iter(self.outputs)
+        for sentences in self.sentences:
+            outputs = list(islice(rows, len(sentences)))
+            if len(outputs) == 1: yield outputs[0]
             else:
-                whole = Translation.join(candidates[0].text for candidates in outputs)
+                whole = self.join(sentences, [candidates[0].text for candidates in outputs])
                 yield [Candidate(whole, None)]
 
 # %% ../../nbs/48_stream.ipynb #442c0641
@@ -125,6 +127,7 @@ class TextStream:
         chunk:int=1000,      # Texts read ahead and sorted by length
         max_tokens:int=4000, # Tokens per batch, padding included
         num_workers:int=1,   # Processes that decode in parallel
+        join:Callable=lambda sentences, texts: Translation.join(texts), # Joins their translations
     ):
         self.encode = encode
         self.decode = decode
@@ -132,6 +135,7 @@ class TextStream:
         self.chunk = chunk
         self.max_tokens = max_tokens
         self.num_workers = num_workers
+        self.join = join
 
     def outputs(self, texts:Iterable[str])->Iterator[list[Candidate]]:
         "Yield the candidates of each text."
@@ -168,8 +172,8 @@ class TextStream:
             if not texts: return
             names = [name for name, sentences in texts for _ in sentences]
             ids, notes = self.encode([s for _, sentences in texts for s in sentences], names)
-            counts = [len(sentences) for _, sentences in texts]
-            waiting.append(_Chunk(counts, ids, notes, first, self.max_tokens))
+            rows = [sentences for _, sentences in texts]
+            waiting.append(_Chunk(rows, ids, notes, first, self.max_tokens, self.join))
             yield from waiting[-1].jobs()
             if len(texts) < self.chunk: return
             first += len(ids)

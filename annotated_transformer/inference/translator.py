@@ -89,7 +89,7 @@ from ..data.bpe import SubwordTokenizer, added_parts
 from ..data.corpora import TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
-from ..data.sentences import split_text
+from ..data.sentences import quotation, requote, split_text
 from ..data.shards import PairSet, StoredPairs
 from ..data.spelling import SPELLING_LANGUAGES, Spelling
 from ..data.words import WordSet, special_ids, vocabulary_digest, words_of
@@ -293,10 +293,35 @@ class _SourceReader:
         "The text as one sentence."
         return [text]
 
+    def quoted(self, sentence, name):
+        "A sentence and its quotation, which is translated alone as well."
+        words = quotation(sentence)
+        return [sentence, f"{self.token(sentence)} {words}".lstrip()] if words else [sentence]
+
     def split(self, text, name):
+        "Sentences of a text, each with its quotation."
+        sentences = self.sentences(text, name)
+        return [text for sentence in sentences for text in self.quoted(sentence, name)]
+
+    def join(self, sentences, translations):
+        "The translation of a text from those of its sentences and quotations."
+        pairs = zip(sentences, translations)
+        whole = []
+        for sentence, text in pairs:
+            if quotation(sentence):
+                _, words = next(pairs)
+                text = Translation(requote(text, words), text.unknown, text.restored)
+            whole.append(text)
+        return Translation.join(whole)
+
+    def token(self, text):
+        "Token of a direction that a text begins with."
+        return next((token for token in self.langs if token and text.startswith(token)), "")
+
+    def sentences(self, text, name):
         "Sentences of a text, or of its first `max_chars` characters."
         clean = clean_prefix(text, self.max_chars + 1)
-        token = next((t for t in self.langs if t and clean.startswith(t)), "")
+        token = self.token(clean)
         lang = self.langs.get(token, self.lang)
         sentences = split_text(_first_words(clean, self.max_chars), lang)
         if len(sentences) < 2: return [text] # `encode` cuts it
@@ -505,15 +530,14 @@ def _run_stream(translator, texts, decoder, max_tokens, num_workers, ensemble, s
     if not isinstance(texts, str): check_list(texts, "texts", "one string or several")
     single = isinstance(texts, str)
     reader = _SourceReader(translator, ensemble)
-    splitter = reader.split if split else reader.whole
     workers = 1 if single else num_workers
+    splitter = reader.whole
+    if split: splitter = reader.quoted if details else reader.split
+    stream = TextStream(reader.encode, decoder, splitter, translator.chunk, max_tokens, workers,
+                        reader.join)
     if details:
-        stream = TextStream(reader.encode, decoder, reader.whole, translator.chunk, max_tokens,
-                            workers)
+        splitter = reader.sentences if split else reader.whole
         stream = DetailedStream(stream, splitter, details.annotate, details.join)
-    else:
-        stream = TextStream(reader.encode, decoder, splitter, translator.chunk, max_tokens,
-                            workers)
     outputs = stream.outputs(iter([texts] if single else texts))
     if not lists: outputs = (candidates[0].text for candidates in outputs)
     return next(outputs) if single else outputs

@@ -1,6 +1,7 @@
 // The translator in the page. State is one flat object, kept in the address by "Share".
 import * as T from "./transformer.js";
 import {clean_text, is_empty} from "./normalize.js";
+import {quotation, requote} from "./quotations.js";
 import {split_text} from "./sentences.js";
 import {
   direction, here, list_models, load, loading_text, megabytes, open_folder} from "./models.js";
@@ -233,10 +234,14 @@ export function* translate(core, state) { // sentence by sentence; the run is th
       const run = last;
       yield () => joined(run());
     }
-    if (texts.length === 1) return;
+    const words = own.begin.length ? "" : quotation(text), quoted = !is_empty(words);
+    if (texts.length === 1 && !quoted) return;
     const run = is_empty(text) ? unread(core, [], [T.BOS]) : last();
     if (n === part) shown = run;
-    done = [...before, run.text];
+    let said = () => ({text: ""}); // the quotation is translated alone as well
+    for (said of quoted ? translate_sentence(core, model, words, {...state, ...free}) : [])
+      yield () => joined(run);
+    done = [...before, requote(run.text, said().text)];
   }
   yield () => ({...shown, text: done.join(" "), texts, part});
 }
