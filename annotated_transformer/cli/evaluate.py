@@ -167,6 +167,8 @@ def _call(name):
         raise ValueError(f"call={short_repr(name)} is no function, module:name: "
                          f"{short_text(e)}.") from None
     finally: sys.path.remove(os.getcwd())
+    if not callable(function):
+        raise ValueError(f"call={short_repr(name)} is a {type(function).__name__}, no function.")
     result = function()
     if isinstance(result, tuple) and len(result) == 2: return result
     raise TypeError(f"call={short_repr(name)} returns a {type(result).__name__}: return model, "

@@ -73,11 +73,14 @@ def doctor_log(
     "Examine the log of a training: warmup, divergence, overfitting."
     loss, valid, lr, steps = (_column(rows, name)
                               for name in ("train_loss", "valid_nll", "lr", "step"))
+    if not loss:
+        columns = ", ".join(map(str, rows[0])) if rows else "none"
+        raise ValueError(f"the log has no numbers of train_loss; its columns: {columns}.")
     findings, test = Findings(), f"{len(rows)} rows were read"
     if steps and lr and steps[0] <= 100 and lr[0] > .5 * max(lr) and len(lr) > 2:
         findings.append(Finding("warmup", f"The learning rate begins at {lr[0]:.2g}, near its "
                                 "maximum: there is no warmup", test))
-    if any(not math.isfinite(x) for x in loss) or loss and loss[-1] > 1.3 * min(loss) + .1:
+    if any(not math.isfinite(x) for x in loss) or loss[-1] > 1.3 * min(loss) + .1:
         findings.append(Finding("diverged", f"The training diverges: the loss ends at "
                                 f"{loss[-1]:.2f}, after {min(loss):.2f}", test))
     elif len(valid) > 2 and valid[-1] > 1.03 * min(valid) and loss[-1] <= min(loss):
