@@ -156,7 +156,11 @@ def _usual_tokenizers(translator):
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     special = special_ids(*tokenizers)
     if special == SpecialIds(): return tokenizers
-    raise ValueError(f"the tokenizers have {special}: an export needs {SpecialIds()}.")
+    usual = vars(SpecialIds())
+    names = [name for name, value in vars(special).items() if value != usual[name]]
+    given, needed = (", ".join(f"{name}={values[name]}" for name in names)
+                     for values in (vars(special), usual))
+    raise ValueError(f"the tokenizers have {given}: an export needs {needed}.")
 
 def export_ctranslate2(
     translator,                 # A `Translator`
