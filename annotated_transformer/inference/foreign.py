@@ -736,12 +736,26 @@ def _convert_checkpoint(source, settings, scale, like, tokenizers):
         _fairseq_tokenizers(converted, source, options)
     return converted
 
+def _convert_program(folder, settings, tokenizers):
+    "Convert a folder of `export_torch`."
+    shown = _json(folder, "config.json")
+    names = dict(h="h", norm_first="norm_first", norm_eps="norm_eps", ffn="activation",
+                 dropout="dropout")
+    usual = {ours: shown[theirs] for ours, theirs in names.items() if theirs in shown}
+    weights = check_weights(read_checkpoint(folder/"weights.pt"))
+    converted = Converted(*_with_scale(weights, usual | settings, True, None), "torch")
+    if tokenizers: converted.tokenizers = _own_tokenizers(folder, OUR_TOKENIZER)
+    return converted
+
 def _convert_folder(folder, settings, tokenizers):
-    "Convert a folder of CTranslate2 or of Marian."
+    "Convert a folder of CTranslate2, of `export_torch` or of Marian."
+    folder = Path(folder)
+    if (folder/"decoder.onnx").is_file(): raise ValueError(f"{folder} holds graphs, no weights.")
+    if (folder/"weights.pt").is_file(): return _convert_program(folder, settings, tokenizers)
     if not is_ctranslate2(folder): return read_marian(folder, settings, tokenizers)
     weights, shown = read_ctranslate2(folder)
     converted = Converted(*assemble(weights, shown | settings), "ctranslate2")
-    if tokenizers: converted.tokenizers = _own_tokenizers(Path(folder))
+    if tokenizers: converted.tokenizers = _own_tokenizers(folder)
     return converted
 
 def _own_tokenizers(folder, joint="tokenizer.json"):
