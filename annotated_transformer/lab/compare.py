@@ -86,6 +86,39 @@ def _lacks(mine, reference):
         if w.dim() == 2 and digest(w.mT) in stored: yield f"{name} transposed"
         elif not all(digest(piece) in stored for piece in w.chunk(3)): yield f"another {name}"
 
+# %% ../../nbs/83c_compare.ipynb #83c0c001
+_PROJECTIONS = "queries", "keys", "values"
+
+def _pieces(module):
+    "Tensors by name; a joint projection as three."
+    for name, w in module.state_dict().items():
+        if not w.is_floating_point() or w.dim() < 1 or w.min() == w.max(): continue
+        if "in_proj" not in name: yield name, w
+        else: yield from ((f"the {kind} of {name}", x) for kind, x in zip(_PROJECTIONS, w.chunk(3)))
+
+def _moved(mine, reference):
+    "Sentences about tensors that `mine` holds under the name of another one."
+    theirs = dict(_pieces(reference))
+    names = {digest(w): name for name, w in theirs.items()}
+    for name, w in _pieces(mine):
+        if name not in theirs or digest(w) == digest(theirs[name]): continue
+        if digest(w) in names: yield f"{names[digest(w)]} in the place of {name}"
+
+# %% ../../nbs/83c_compare.ipynb #83c0c002
+def _output_causes(mine, theirs, real, near):
+    "Sentences about logits that are those of the reference, but scaled or moved."
+    if mine.shape != theirs.shape: return []
+    x, y = (logits[real] - logits[real].mean(-1, keepdim=True) for logits in (mine, theirs))
+    factor = ((x * y).sum() / (y * y).sum()).item()
+    if largest_gap(mine, factor * theirs, real) <= near:
+        return [f"Yours returns logits multiplied by {factor:.3g}."]
+    first, last = slice(-1), slice(1, None)
+    for name, own, other in (("next", first, last), ("previous", last, first)):
+        shared = real[:, own] & real[:, other]
+        if shared.any() and largest_gap(mine[:, own], theirs[:, other], shared) <= near:
+            return [f"Yours returns the outputs of the {name} position."]
+    return []
+
 # %% ../../nbs/83c_compare.ipynb #doc00049
 @dataclass(repr=False)
 class ModelDifference:
@@ -208,11 +241,13 @@ def compare(
     largest = largest_gap(mine.logits, theirs.logits, real)
     if largest <= near: return ModelDifference(largest, near, None, causes)
     first = _first_step(mine, theirs, names, near)
-    causes += _causes(mine, theirs, real, near)
+    causes += (_output_causes(mine.logits, theirs.logits, real, near)
+               or _causes(mine, theirs, real, near))
     if not causes and None not in (mine.module, theirs.module):
         forms = [model for model in (theirs.module, theirs.model) if model is not None]
         fewest = min(([*_lacks(mine.module, form)] for form in forms), key=len)
-        causes = [f"Yours has {words}." for words in fewest[:5]]
+        words = fewest or [*_moved(mine.module, theirs.module)]
+        causes = [f"Yours has {each}." for each in words[:5]]
     if not causes: causes = _causes(mine, theirs, real, near, pairs=True)
     searched = mine.model is not None or theirs.model is not None
     return ModelDifference(largest, near, first, causes, searched)
