@@ -42,7 +42,7 @@ from annotated_transformer.transformer import (
     target_mask,
 )
 
-from ..checks import check_known, short_repr, short_text
+from ..checks import check_known, check_number, short_repr, short_text
 from ..config import TransformerConfig
 from ..data.bpe import SentencePieces, load_tokenizer, read_sentencepiece
 from ..data.words import MAX_FILE, TextTokenizer
@@ -343,7 +343,7 @@ def _marian_settings(config, pegasus=False):
                              f"transformers has {value}.")
     if config.get("decoder_attention_heads") != config["encoder_attention_heads"]:
         raise ValueError("encoder and decoder have different numbers of heads.")
-    ffn = _ACTIVATIONS.get(config.get("activation_function"))
+    ffn = _ACTIVATIONS.get(str(config.get("activation_function")))
     if ffn is None:
         name = short_repr(config.get("activation_function"))
         raise ValueError(f"activation_function={name} is not one of {', '.join(_ACTIVATIONS)}.")
@@ -353,10 +353,13 @@ def _marian_settings(config, pegasus=False):
     return dict(norm_first=pegasus, norm_eps=1e-5, ffn=ffn) | values
 
 # %% ../../nbs/53_foreign.ipynb #for00036
-def _silent_tokens(*configs):
-    "Tokens that Marian never generates."
-    words = [word for config in configs for word in config.get("bad_words_ids") or []]
-    return {word[0] for word in words if isinstance(word, list) and len(word) == 1}
+def _silent_tokens(size, *configs):
+    "Tokens that Marian never generates, of a vocabulary of `size`."
+    rows = [config.get("bad_words_ids") or [] for config in configs]
+    words = [word for row in rows if isinstance(row, list) for word in row]
+    tokens = [word[0] for word in words if isinstance(word, list) and len(word) == 1]
+    for token in tokens: check_number("bad_words_ids", token, 0, size - 1, whole=True)
+    return {*tokens}
 
 # %% ../../nbs/53_foreign.ipynb #for00037
 def from_marian_weights(
@@ -377,7 +380,7 @@ def from_marian_weights(
     else: weights = permute_channels(weights, _halves(tables.values(), width).argsort())
     size = len(weights["generator.proj.weight"])
     bias = torch.zeros(size) if bias is None else bias.reshape(-1).clone()
-    for token in _silent_tokens(config, generation): bias[token] = _SILENT
+    for token in _silent_tokens(size, config, generation): bias[token] = _SILENT
     weights["generator.proj.bias"] = bias
     usual = _marian_settings(config, pegasus) | shown
     return Converted(*assemble(weights, usual | settings), "pegasus" if pegasus else "marian")
@@ -441,7 +444,7 @@ def _vocabulary(path, numbers, size):
     "Pieces in the order of their ids; ids without a piece get a name."
     pieces = dict.fromkeys(range(size))
     for piece, i in numbers.items():
-        if not isinstance(i, int) or i not in pieces or pieces[i] is not None:
+        if type(i) is not int or i not in pieces or pieces[i] is not None:
             raise ValueError(f"{path} gives {short_repr(piece)} the id {short_repr(i)}: ids are "
                              f"0 to {size - 1}, each once.")
         pieces[i] = piece
@@ -456,6 +459,7 @@ def marian_tokenizers(
     own = _own_tokenizers(Path(folder), OUR_TOKENIZER)
     if own: return own
     sizes = [config.get("vocab_size"), config.get("decoder_vocab_size") or config.get("vocab_size")]
+    for size in sizes: check_number("vocab_size", size, 5, 2**22, whole=True)
     names = ["vocab.json", "vocab.json"]
     if (Path(folder)/"target_vocab.json").is_file(): names[1] = "target_vocab.json"
     tokenizers = []
