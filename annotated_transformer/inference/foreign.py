@@ -97,7 +97,7 @@ def check_weights(
     for name, w in weights.items():
         if not isinstance(name, str) or not isinstance(w, Tensor):
             raise ValueError(f"the weights hold {short_repr(name)}: {type(w).__name__}, no tensor.")
-        if w.layout != torch.strided or w.is_meta or w.is_quantized:
+        if w.layout != torch.strided or w.is_meta or w.is_quantized or not w.numel():
             raise ValueError(f"{short_repr(name)} is no usual tensor.")
         if w.numel() * w.itemsize > w.untyped_storage().nbytes():
             raise ValueError(f"{short_repr(name)} has {w.numel():,} numbers, of which the file "
@@ -119,6 +119,13 @@ def position_order(
     return None
 
 # %% ../../nbs/53_foreign.ipynb #for00019
+def _check_rest(weights, places):
+    "Raise for a tensor without a place; masks and lone numbers are none of the weights."
+    for name, w in weights.items():
+        if name in places or "mask" in name.lower() or w.numel() == 1: continue
+        raise ValueError(f"the weights hold {short_repr(name)}, for which an EncoderDecoder has no "
+                         "place.")
+
 def _kind_of_matrix(name):
     "Side of a matrix by its name: source, target, output, positions, or unknown."
     for kind, pattern in dict(positions="pos|pe$", output="gener|out|proj|head|fc|logit|unembed",
@@ -152,6 +159,7 @@ def name_matrices(
         named[kind] = name
         layers[f"{places[kind]}.weight"] = rest[name]
         if bias is not None: layers["generator.proj.bias"] = bias
+    _check_rest(rest, {*tables, *(name.removesuffix("weight") + "bias" for name in tables)})
     if "source" not in named:
         raise ValueError("the module has no embeddings: give one that has embeddings, an "
                          "nn.Transformer and an output layer.")
@@ -239,9 +247,7 @@ def assemble(
             raise ValueError(f"{name} is {shape}, the model needs {tuple(p.shape)}.")
         tensors[name] = w.to(p)
     places = model.state_dict().keys()
-    for name in weights:
-        if name not in places: raise ValueError(f"the weights hold {short_repr(name)}, for which "
-                                               "an EncoderDecoder has no place.")
+    _check_rest(weights, places)
     copy_weights(model, tensors)
     check_finite(model, "the checkpoint")
     return model.eval(), config
