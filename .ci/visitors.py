@@ -1,7 +1,7 @@
 """`python .ci/visitors.py [--judge]`: translate the sentences of nbs/results/visitors.json, 20 of each kind as visitors type them, with the model `everyday`.
 
-A person has judged each output: true where a reader understands what the German sentence says, and false otherwise. A judgement holds for its output; an
-output that is new gets none (null), is listed, and waits for a person. `--judge` asks for each of them.
+The authors of the project have judged each output: true where a reader understands what the German sentence says, and false otherwise. A judgement holds for its output; an
+output that is new gets none (null), is listed, and waits for them. `--judge` asks for each of them.
 
 `--kinds NAME=FOLDER …` scores models on the validation part instead, as it is and with each kind of change of page 28, and writes
 nbs/results/typed_kinds.json.
