@@ -446,6 +446,9 @@ class SavedModel:
         self.folder = resolve_backup(_find_folder(folder))
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.folder} is not a folder: {_SAVED}")
+        if (self.folder/"generation_config.json").is_file():
+            raise ValueError(f"{self.folder} is a folder of transformers, which at-convert and "
+                             "Translator.from_other read.")
         self.listed = read_manifest(self.folder, VERSIONS)
 
     def path(self, name, check=None):
