@@ -9,6 +9,7 @@ __all__ = ['ENGINES', 'TextModel', 'ensemble_models', 'language_pair', 'ScoringM
 # %% ../../nbs/54_translator.ipynb #15de1261
 import copy
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -85,7 +86,7 @@ from annotated_transformer.train.recipes import (
 from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
-from ..data.bpe import SubwordTokenizer, added_parts
+from ..data.bpe import SentencePieces, SubwordTokenizer, added_parts
 from ..data.corpora import TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
@@ -315,7 +316,8 @@ class _SourceReader:
         return Translation.join(whole)
 
     def token(self, text):
-        "Token of a direction that a text begins with."
+        "Token of a direction that a text begins with; OPUS-MT has such as `>>fr<<`."
+        if isinstance(self.tokenizer, SentencePieces): return re.match("(>>.*?<<)?", text)[0]
         return next((token for token in self.langs if token and text.startswith(token)), "")
 
     def sentences(self, text, name):
