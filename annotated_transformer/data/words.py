@@ -330,6 +330,7 @@ MAX_FILE = 20_000_000 # bytes of a tokenizer file
 
 def _make(cls, data, path):
     "Make a tokenizer from the data of a file; an error names the file."
+    if not isinstance(data, dict): raise TypeError("the data of a tokenizer is no table")
     ends = {name: data[name] for name in ("source_bos", "source_eos") if name in data}
     data = {name: value for name, value in data.items() if name not in ends}
     try: return cls(**data).with_ends(**ends) if ends else cls(**data)
