@@ -78,6 +78,10 @@ def locked(): return run(sys.executable, '.ci/hashes.py')[1].strip()
 
 def order(): return run(sys.executable, '.ci/order.py')[1].strip()
 
+def outputs(): # a stored warning names a folder of one machine
+    pages = [path.stem for path in sorted((ROOT/'nbs').glob('*.ipynb')) if '"name": "stderr"' in path.read_text(encoding='utf-8')]
+    return f'stored outputs of stderr: {", ".join(pages)}' if pages else ''
+
 def runner(): # the tests of the runner itself
     code, out = run(sys.executable, '.ci/test_proof.py')
     return out.strip() if code else ''
@@ -101,7 +105,7 @@ def main():
         nonlocal failed
         failed += bool(problem)
         print(f"{check.__name__:12} {problem or 'ok'}", flush=True)
-    checks = clean, exported, readme, importable, harmless, style, structure, locked, order, runner, nbdev
+    checks = clean, exported, readme, importable, harmless, style, structure, locked, order, outputs, runner, nbdev
     with ThreadPoolExecutor(2) as pool: # each waits for a process; readme executes a page
         for check, problem in zip(checks, pool.map(lambda check: check(), checks)): report(check, problem)
     report(test, test())
