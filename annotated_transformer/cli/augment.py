@@ -70,8 +70,8 @@ def _write_parts(folder, parts, pair):
 
 # %% ../../nbs/80a_cli_augment.ipynb #80a00011
 def augment(
-    data:Annotated[str, "Corpus: pocket, everyday, multi30k, another name, or a path"],
-    out:Annotated[str, "New folder for the corpus with the additional pairs"],
+    data:Annotated[str, "Corpus: pocket, everyday, multi30k, another name, or a path"]=None,
+    out:Annotated[str, "New folder for the corpus with the additional pairs"]=None,
     pair:Annotated[str, "Languages, source first"]="de-en",
     forward:Annotated[str, "Model of this direction, which translates the sources"]=None,
     backward:Annotated[str, "Model of the opposite one, which translates the targets"]=None,
@@ -83,6 +83,8 @@ def augment(
 ):
     "Add translations of both sides to the training pairs of a corpus."
     check_number("beam_size", beam_size, 1, whole=True)
+    for name, value in dict(data=data, out=out).items():
+        if value is None: raise ValueError(f"--{name} is missing.")
     if forward is backward is None: raise ValueError("--forward or --backward is missing.")
     folder = Path(user_path("out", out))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
