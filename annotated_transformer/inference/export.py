@@ -29,7 +29,7 @@ from annotated_transformer.transformer import (
 from ..checks import check_choice, check_number, is_patched, require
 from ..data.bpe import SubwordTokenizer
 from ..data.normalize import HIDDEN
-from ..data.words import SPECIALS, SpecialIds
+from ..data.words import SPECIALS, SpecialIds, special_ids
 from ..engine.cache import CachedStep, PositionTable, can_cache, position_limit
 from ..files import atomic_folder, contents
 from ..layers import SSRU, CombinedAttention, GELUNetwork, SiLUNetwork
@@ -176,7 +176,7 @@ def export_ctranslate2(
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     check_described(translator.model, config, (len(tokenizers[0]), len(tokenizers[1])), ("eps",))
     spec = ctranslate2_spec(translator.model, config.h, config.norm_first)
-    special = translator.special
+    special = special_ids(*tokenizers)
     names = token_names(special, max(map(len, tokenizers)))
     _name_tokens(spec, names, special, *map(len, tokenizers))
     spec.validate()
@@ -328,7 +328,8 @@ def export_onnx(
     if not can_cache(model):
         raise ValueError(f"{type(model).__name__} has layers that cannot be decoded with a cache.")
     _check_decoder(model, "ONNX")
-    encoder, decoder = _OnnxEncoder(model, translator.special.pad).eval(), OnnxDecoder(model).eval()
+    pad = special_ids(translator.src_tokenizer, translator.tgt_tokenizer).pad
+    encoder, decoder = _OnnxEncoder(model, pad).eval(), OnnxDecoder(model).eval()
     src = torch.full((3, 5), len(SPECIALS)) # an example; the graph accepts other sizes
     with torch.no_grad(), atomic_folder(check_export_place(folder, "ONNX")) as new:
         k, v, mask = encoder(src)
