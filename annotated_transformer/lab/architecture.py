@@ -65,7 +65,7 @@ _INK = 'class="ink" stroke="#222" fill="none"'
 
 def _picture(body, title, box, words, narrow=""):
     "Return a Drawing of SVG elements inside the box (x, y, width, height)."
-    x, y, width, height = box
+    x, y, width, height = (f"{side:g}" for side in box)
     head = (f'<svg xmlns="http://www.w3.org/2000/svg" class="model-drawing" role="group" '
             f'viewBox="{x} {y} {width} {height}" width="{width}" height="{height}" '
             f'font-family="sans-serif" font-size="13">')
@@ -192,7 +192,7 @@ def _column_width(lines, kind, values):
     room = max([_text_width(line, 12) for line in lines]
                + [_text_width(text, size) for text in texts])
     if kind == "lines": return 54 # its label may reach over the edges
-    return max(room + 10, 46 if kind == "vectors" else 40)
+    return max(room + (10 if kind == "words" else 5), 45 if kind == "vectors" else 38)
 
 def _narrow_strip(rows, new, count):
     "Return a strip with one row per token as SVG, and the box around it."
