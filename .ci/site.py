@@ -34,6 +34,8 @@ SETTLED = '''async theme => {
     await window.formulas;
     await window.showCharts?.();
     for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); // what scrolls is marked
+    const colors = document.getAnimations().filter(a => a instanceof CSSTransition); // the theme fades some of them
+    await Promise.all(colors.map(a => a.finished.catch(() => 0)));
 }'''
 STATE = '''() => ({
     charts: document.querySelectorAll("figure.chart").length,

@@ -158,7 +158,7 @@ def page(path):
     end = next((n for n, (kind, s) in enumerate(texts) if kind == 'markdown' and re.match(r'## Tests\b', s)), len(texts))
     words = sum(len(s.split()) for kind, s in texts[:end] if kind == 'markdown')
     exported = [s for kind, s in texts if kind == 'code' and re.match(r'#\|\s*exports?\b', s)]
-    shown = [s for kind, s in texts if kind == 'code' and not re.search(r'^#\|\s*(hide|abuse|include: *false)', s, re.M)] # a phone and a narrow window cut them
+    shown = [s for kind, s in texts if kind == 'code' and not re.search(r'^#\|\s*(hide|include: *false)', s, re.M)] # a phone and a narrow window cut them
     long = sum(len(line) > 100 for s in {*exported, *shown} for line in s.splitlines())
     sizes = []
     for s in exported:
