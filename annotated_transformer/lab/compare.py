@@ -98,11 +98,12 @@ def _pieces(module):
 
 def _moved(mine, reference):
     "Sentences about tensors that `mine` holds under the name of another one."
-    theirs = dict(_pieces(reference))
-    names = {digest(w): name for name, w in theirs.items()}
+    theirs = {name: digest(w) for name, w in _pieces(reference)}
+    names = {key: name for name, key in theirs.items()}
     for name, w in _pieces(mine):
-        if name not in theirs or digest(w) == digest(theirs[name]): continue
-        if digest(w) in names: yield f"{names[digest(w)]} in the place of {name}"
+        own = digest(w)
+        if own in names and theirs.get(name, own) != own:
+            yield f"{names[own]} in the place of {name}"
 
 # %% ../../nbs/83c_compare.ipynb #83c0c002
 def _output_causes(mine, theirs, real, near):
