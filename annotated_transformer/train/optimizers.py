@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCHEDULES', 'OPTIMIZERS', 'constant', 'inverse_sqrt', 'cosine', 'make_schedule', 'adam', 'scheduler', 'noam',
-           'parameter_kinds', 'adamw', 'orthogonalized', 'Float32Muon', 'MuonAdamW', 'muon', 'make_optimizer',
+           'parameter_kinds', 'adamw', 'orthogonalized', 'StackedMuon', 'MuonAdamW', 'muon', 'make_optimizer',
            'check_trained', 'NoamOpt', 'get_std_opt']
 
 # %% ../../nbs/35_optimizers.ipynb #5e337345
@@ -167,40 +167,53 @@ def adamw(
 
 # %% ../../nbs/35_optimizers.ipynb #op350001
 def orthogonalized(
-    matrix:Tensor,    # `(rows, columns)`
+    matrix:Tensor,    # `(rows, columns)`, or a stack `(N, rows, columns)`
     factors:tuple=(3.4445, -4.7750, 2.0315), # Of x, x³ and x⁵ in each round
     rounds:int=5,     # Number of rounds
     eps:float=1e-7,   # Smallest norm
-)->Tensor:            # `(rows, columns)`, singular values of about 1
-    "Approximate U Vᵀ of the matrix U S Vᵀ (Newton-Schulz)."
+    dtype:torch.dtype=torch.float32, # Of the products
+)->Tensor:            # The same shape, singular values of about 1
+    "Approximate U Vᵀ of each matrix U S Vᵀ (Newton-Schulz)."
     a, b, c = factors
-    tall = matrix.size(0) > matrix.size(1)
-    x = matrix.float().mT if tall else matrix.float()
-    x = x / x.norm().clamp(min=eps)
+    rows, columns = matrix.shape[-2:]
+    x = matrix.to(dtype).reshape(-1, rows, columns)
+    if rows > columns: x = x.mT
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=eps)
     for _ in range(rounds):
         gram = x @ x.mT
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.mT if tall else x
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    if rows > columns: x = x.mT
+    return x.reshape(matrix.shape)
 
 
 # %% ../../nbs/35_optimizers.ipynb #op350002
-class Float32Muon(torch.optim.Muon):
-    "Muon with products in float32, for processors without bfloat16."
+class StackedMuon(torch.optim.Muon):
+    "Muon that makes the step of all matrices of a shape at once."
     @torch.no_grad()
     def step(self)->None:
         "Update all parameters that have a gradient."
         for group in self.param_groups:
+            alike = {} # shape, device and type -> parameters
             for p in group["params"]:
-                if p.grad is not None: self._update(p, group)
+                if p.grad is not None: alike.setdefault((p.shape, p.device, p.dtype), []).append(p)
+            for weights in alike.values(): self._update(weights, group)
 
-    def _update(self, p, group):
+    def _update(self, weights, group):
+        "Update parameters of the same shape."
+        directions = torch.stack([self._direction(p, group["momentum"]) for p in weights])
+        dtype = torch.bfloat16 if fast_bf16(directions.device) else torch.float32
+        steps = orthogonalized(directions, group["ns_coefficients"], group["ns_steps"],
+                               group["eps"], dtype)
+        for p, step in zip(weights, steps):
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+            p.add_(step, alpha=-0.2 * max(p.shape) ** 0.5 * group["lr"])
+
+    def _direction(self, p, momentum):
+        "Gradient with momentum."
         state = self.state[p]
         if not state: state["momentum_buffer"] = torch.zeros_like(p.grad)
-        mean = state["momentum_buffer"].lerp_(p.grad, 1 - group["momentum"])
-        direction = p.grad.lerp(mean, group["momentum"])
-        step = orthogonalized(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        p.mul_(1 - group["lr"] * group["weight_decay"])
-        p.add_(step, alpha=-0.2 * max(p.shape) ** 0.5 * group["lr"])
+        mean = state["momentum_buffer"].lerp_(p.grad, 1 - momentum)
+        return p.grad.lerp(mean, momentum)
 
 
 # %% ../../nbs/35_optimizers.ipynb #ee4b7d9c
@@ -216,18 +229,11 @@ class MuonAdamW(torch.optim.Optimizer):
     def step(self, closure:Callable|None=None)->float|None: # Loss, which the closure recomputes
         "Update all parameters, each with its rule."
         with torch.enable_grad(): loss = None if closure is None else closure()
-        for name in ("Muon", "AdamW"):
-            groups = [group for group in self.param_groups if group["rule"] == name]
-            optimizer = _rule(name, groups)(groups)
+        for name, rule in dict(Muon=StackedMuon, AdamW=torch.optim.AdamW).items():
+            optimizer = rule([group for group in self.param_groups if group["rule"] == name])
             optimizer.state = self.state
             optimizer.step()
         return loss
-
-def _rule(name, groups):
-    "Class of an optimizer, such that its step is fast on the device of the parameters."
-    if name == "AdamW": return torch.optim.AdamW
-    devices = {p.device.type for group in groups for p in group["params"]}
-    return torch.optim.Muon if all(map(fast_bf16, devices)) else Float32Muon
 
 # %% ../../nbs/35_optimizers.ipynb #664c20b4
 def muon(
