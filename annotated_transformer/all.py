@@ -94,6 +94,7 @@ from annotated_transformer.inference.metrics import (
     Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,
     library_metrics, teacher_forced, word_error_rate,
 )
+from .family.shapes import make_encoder, make_lm
 from .lab.architecture import Drawing, draw_model, size_by_part, trace_shapes
 from annotated_transformer.lab.attention_maps import (
     HeadMaps, attention_of, attn_map, get_decoder_self, get_decoder_src, get_encoder, mtx2df,

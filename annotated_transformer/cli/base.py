@@ -178,7 +178,8 @@ class _Option(argparse.Action):
     def __call__(self, parser, namespace, value, option_string=None):
         name = _spelled(self.dest)
         if self.option_strings and name in parser.given:
-            parser.error(f"{name} is given twice: give it once.")
+            several = ", with all its values" if self.nargs == "+" else ""
+            parser.error(f"{name} is given twice: give it once{several}.")
         parser.given.add(name)
         if self.nargs == "+" and len(value) == 1: value = value[0]
         setattr(namespace, self.dest, True if self.nargs == 0 else value)
