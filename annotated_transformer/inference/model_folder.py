@@ -21,6 +21,7 @@ from annotated_transformer.config import (
     NEW_FIELDS,
     TransformerConfig,
     complete_settings,
+    describe_model,
     to_strict_json,
 )
 from annotated_transformer.files import (
@@ -177,7 +178,6 @@ def _card_facts(translator):
     about = translator.about
     config = translator.config
     weights = sum(p.numel() for p in translator.model.parameters())
-    layers = f"{config.N} + {config.N_decoder or config.N} layers"
     source, target = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
     training = about.get("training", {}).items()
     test = about.get("test")
@@ -185,7 +185,7 @@ def _card_facts(translator):
         sentences = f"{test['sentences']:,} sentences, {test['signature']}"
         test = f"BLEU {test['bleu']:.2f} on {sentences}"
     return dict(
-        model=f"{layers}, width {config.d_model}, {config.h} heads, {weights:,} weights",
+        model=describe_model(config, weights),
         vocabulary=f"{source:,} source and {target:,} target tokens",
         data=", ".join(_data_facts(about)),
         directions=", ".join(about.get("directions") or ()),
