@@ -7,12 +7,12 @@ __all__ = ['check_live', 'LivePage', 'plain_form', 'plain_page', 'served_page']
 
 # %% ../../nbs/62_live.ipynb #62b00002
 import shutil
-from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ..checks import short_repr, short_text
+from ..checks import short_text
+from ..config import refused_settings
 from ..data.bpe import SubwordTokenizer
 from ..data.pairs import languages
 from ..files import package_folder
@@ -34,21 +34,18 @@ def check_live(
                          "and the live page reads a SubwordTokenizer.")
     if tokenizer.special.ends:
         raise ValueError("its sources end otherwise than with </s>, as those of the live page do.")
-    h, d_model = translator.config.h, translator.config.d_model
-    if d_model % h: raise ValueError(f"d_model={d_model} is not divisible by h={h}.")
-    settings = asdict(translator.config)
-    for name, values in _computed(h, d_model // h).items():
-        if settings[name] not in values:
-            raise ValueError(f"{name}={short_repr(settings[name])}, "
-                             f"and the live page computes {name}={values[0]!r}.")
+    h = translator.config.h
+    computed = _computed(h, translator.config.d_model // h)
+    if lacking := refused_settings(translator.config, computed):
+        raise ValueError(f"the live page lacks {', '.join(lacking)}.")
     languages(translator.about.get("pair", "de-en"))
 
 def _computed(h, width):
     "Settings -> values that the live page computes; other settings are sizes or dropout."
     return dict(norm_first=[True], final_norm=[True, None], tie=["all"], bias=[True],
                 positions=["sinusoidal"], norm=["layer"], norm_eps=[1e-6], ffn=["relu"],
-                d_k=[width, None], d_v=[width, None], kv_heads=[h, None], qk_norm=[False],
-                decoder=["attention"])
+                d_k=[width, None], d_v=[width, None], d_model=[h * width, h * (width + 1)],
+                kv_heads=[h, None], qk_norm=[False], decoder=["attention"])
 
 # %% ../../nbs/62_live.ipynb #62b00005
 _FILES = "config.json", "tokenizer.json", "model.safetensors", "known_words.safetensors"
@@ -132,8 +129,9 @@ def served_page(
     form:str,      # HTML of `plain_form`, which the scripts replace
 )->str:            # HTML
     "The live page of a server; without a model that it can run, the plain form."
-    note = "".join(f"<p>The live page cannot run {escape(name)}: {escape(short_text(reason))}</p>\n"
-                   for name, reason in live.reasons.items())
+    reasons = {name: short_text(reason, 500) for name, reason in live.reasons.items()}
+    note = "".join(f"<p>The live page cannot run {escape(name)}: {escape(reason)}</p>\n"
+                   for name, reason in reasons.items())
     if not live.rows: return plain_page(form + note)
     return (f'{_HEAD}<div class="live" data-live="full">{form}</div>\n{note}'
             '<p><a href="plain">Plain form</a>: the server translates.</p>\n'

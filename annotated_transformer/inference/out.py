@@ -16,6 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from annotated_transformer.inference.export import (
+    check_export_place,
+    check_format,
+    hub_tokenizer,
+)
 from annotated_transformer.inference.names import (
     fill_marian,
     fill_pegasus,
@@ -30,7 +35,6 @@ from ..data.words import SPECIALS
 from ..engine.fast import plain, shared_copy
 from ..files import atomic_folder
 from ..transformer import sinusoids
-from .export import check_export_place, hub_tokenizer
 from .foreign import OUR_TOKENIZER
 from .model_folder import are_joint, model_card, save_tokenizers
 from .models import check_described
@@ -75,21 +79,6 @@ class TorchSeq2Seq(nn.Module):
     def forward(self, src, tgt): return self.decode(self.encode(src), src, tgt)
 
 # %% ../../nbs/55a_out.ipynb #ou000007
-def _accepted(config, name, **further):
-    "Raise unless another project has all settings of a configuration."
-    c = config
-    if c.d_model % c.h:
-        raise ValueError(f"d_model={c.d_model}: {name} needs a multiple of h={c.h}.")
-    width = c.d_model // c.h
-    accepted = dict(norm=("layer",), qk_norm=(False,), kv_heads=(None, c.h), d_k=(None, width),
-                    d_v=(None, width), ffn=("relu", "gelu", "silu"),
-                    decoder=("attention",)) | further
-    for field, values in accepted.items():
-        value = vars(c)[field]
-        if value in values: continue
-        allowed = " or ".join(repr(v) for v in dict.fromkeys(values) if v is not None)
-        raise ValueError(f"{field}={value!r}: {name} has {allowed}.")
-
 def _state(translator):
     "Weights of a translator whose configuration describes its model."
     sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
@@ -113,7 +102,7 @@ def torch_program(
     "Convert a translator to a program of PyTorch alone."
     c = translator.config
     check_number("rows", rows, 1, 2**20, whole=True)
-    _accepted(c, "nn.Transformer", positions=("sinusoidal", "learned", "none"))
+    check_format(translator, "nn.Transformer")
     state = _state(translator)
     tables = _position_tables(state, c, rows)
     program = TorchSeq2Seq(**program_settings(translator, len(tables[0])))
@@ -196,26 +185,21 @@ def export_torch(
 def _marian(translator, max_len):
     "The model as a MarianMTModel."
     from transformers import MarianMTModel
-    c = translator.config
-    _accepted(c, "MarianMTModel", norm_first=(False,), final_norm=(None, False),
-              norm_eps=(1e-5,), positions=("sinusoidal",))
     state = _state(translator)
     sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-    theirs = MarianMTModel(marian_config(c, translator.special, sizes, max_len)).eval()
+    config = marian_config(translator.config, translator.special, sizes, max_len)
+    theirs = MarianMTModel(config).eval()
     fill_marian(theirs, state)
     return theirs
 
 def _pegasus(translator, max_len):
     "The model as a PegasusForConditionalGeneration."
     from transformers import PegasusForConditionalGeneration
-    c, name = translator.config, "PegasusForConditionalGeneration"
-    _accepted(c, name, final_norm=(None, True), positions=("sinusoidal", "learned", "none"))
-    sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-    if sizes[0] != sizes[1]:
-        raise ValueError(f"the vocabularies have {sizes[0]} and {sizes[1]} tokens: {name} has one.")
+    c = translator.config
     state = _state(translator)
     tables = _position_tables(state, c, max_len)
-    config = pegasus_config(c, translator.special, sizes[0], len(tables[0]))
+    size = len(translator.tgt_tokenizer)
+    config = pegasus_config(c, translator.special, size, len(tables[0]))
     theirs = PegasusForConditionalGeneration(config).eval()
     fill_pegasus(theirs, state, tables, c.norm_eps)
     return theirs
@@ -228,13 +212,17 @@ def _fast_tokenizer(hub, max_len):
         tokenizer_object=hub, model_max_length=max_len,
         model_input_names=["input_ids", "attention_mask"], **names)
 
-def _export_hub(translator, folder, max_len, make):
+_KINDS = {"MarianMTModel": _marian, "PegasusForConditionalGeneration": _pegasus}
+
+def _export_hub(translator, folder, max_len, name):
     "Write the folder of a model of transformers."
-    require("transformers", "transformers")
     check_number("max_len", max_len, 1, 10**6, whole=True)
-    theirs = make(translator, max_len)
+    check_format(translator, name)
+    place = check_export_place(folder, "MarianMTModel")
+    require("transformers", "transformers")
+    theirs = _KINDS[name](translator, max_len)
     theirs.generation_config.max_length = max_len
-    with atomic_folder(check_export_place(folder, "MarianMTModel")) as new:
+    with atomic_folder(place) as new:
         theirs.save_pretrained(new)
         def save(hub): _fast_tokenizer(hub, max_len).save_pretrained(new)
         _write_tokenizers(translator, new, save)
@@ -248,8 +236,9 @@ def export_transformers(
     max_len:int=512, # Number of positions; learned ones keep theirs
 )->Path:             # The folder, which `AutoModelForSeq2SeqLM` and `AutoTokenizer` open
     "Write a folder for the Hugging Face hub: model, tokenizer, card."
-    make = _pegasus if translator.config.norm_first else _marian
-    return _export_hub(translator, folder, max_len, make)
+    pre_norm = translator.config.norm_first
+    name = "PegasusForConditionalGeneration" if pre_norm else "MarianMTModel"
+    return _export_hub(translator, folder, max_len, name)
 
 def export_marian(
     translator,      # A `Translator`, post-norm with norm_eps=1e-5
@@ -257,4 +246,4 @@ def export_marian(
     max_len:int=512, # Number of positions
 )->Path:             # The folder, which `MarianMTModel.from_pretrained` opens
     "Write a folder of Hugging Face's MarianMTModel, with the tokenizers."
-    return _export_hub(translator, folder, max_len, _marian)
+    return _export_hub(translator, folder, max_len, "MarianMTModel")

@@ -148,17 +148,17 @@ function check_config(config) { // the settings of the model that this page comp
   for (const name of Object.keys(rest))
     if (!Object.hasOwn(FIXED, name) && !OTHER.includes(name))
       fail(CONFIG, `${show(name)} is not a setting that this page knows`);
+  const lacking = [], width = Math.floor(d_model / h);
+  const check = (name, value, wanted) =>
+    value === wanted || lacking.push(`${name}=${show(value)} (only ${show(wanted)})`);
   for (const [name, [wanted, usual]] of Object.entries(FIXED)) {
     const unset = name === "final_norm" ? config[name] == null : config[name] === undefined;
-    const value = unset ? usual : config[name];
-    if (value !== wanted)
-      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${show(wanted)}`);
+    check(name, unset ? usual : config[name], wanted);
   }
-  if (d_model % h) fail(CONFIG, `d_model=${d_model} is not divisible by h=${h}`);
-  for (const [name, value, usual] of [
-    ["d_k", d_k, d_model / h], ["d_v", d_v, d_model / h], ["kv_heads", kv_heads, h]])
-    if (![undefined, null, usual].includes(value))
-      fail(CONFIG, `${name}=${show(value)}, but this page computes ${name}=${usual}`);
+  for (const [name, value] of [["d_k", width], ["d_v", width], ["kv_heads", h]])
+    check(name, config[name] ?? value, value);
+  if (d_model % h) lacking.push(`d_model=${d_model} (only ${h * width} or ${h * width + h})`);
+  if (lacking.length) fail(CONFIG, `this page lacks ${lacking.join(", ")}`);
   if (N_decoder != null && (!is_count(N_decoder) || !N_decoder))
     fail(CONFIG, `N_decoder=${show(N_decoder)} is not a whole number of 1 or more`);
 }
