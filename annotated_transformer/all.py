@@ -88,7 +88,12 @@ from .inference.model_folder import model_card
 from .inference.stream import Candidate
 from .inference.translator import Translator, check_outputs
 from .inference.serving import AsyncTranslator
-from .inference.export import OnnxDecoder, export_ctranslate2, export_onnx
+from annotated_transformer.inference.export import (
+    OnnxDecoder,
+    OnnxTranslator,
+    export_ctranslate2,
+    export_onnx,
+)
 from .inference.out import export_marian, export_torch, export_transformers
 from annotated_transformer.inference.metrics import (
     Metric, Report, character_error_rate, compare_reports, edit_distance, evaluate_translator,

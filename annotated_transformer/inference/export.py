@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['QUANTIZATIONS', 'EXPORT_MARKS', 'sublayers', 'check_format', 'ctranslate2_spec', 'export_ctranslate2', 'token_names',
-           'check_export_place', 'OnnxDecoder', 'export_onnx', 'hub_tokenizer']
+           'check_export_place', 'export_card', 'write_card', 'OnnxDecoder', 'export_onnx', 'OnnxTranslator',
+           'hub_tokenizer']
 
 # %% ../../nbs/55_export.ipynb #800b635a
 import copy
@@ -16,6 +17,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from annotated_transformer.checks import (
+    check_choice,
+    check_number,
+    is_patched,
+    require,
+    short_text,
+)
 from annotated_transformer.transformer import (
     DecoderLayer,
     LayerNorm,
@@ -26,16 +34,17 @@ from annotated_transformer.transformer import (
     sinusoids,
 )
 
-from ..checks import check_choice, check_number, is_patched, require
 from ..config import refused_settings
-from ..data.bpe import SubwordTokenizer
-from ..data.normalize import HIDDEN
-from ..data.words import SPECIALS, SpecialIds, special_ids
+from ..data.bpe import SubwordTokenizer, load_tokenizer
+from ..data.normalize import HIDDEN, clean_text, is_empty
+from ..data.sentences import split_text
+from ..data.words import SPECIALS, SpecialIds, check_strings, special_ids
 from ..engine.cache import CachedStep, PositionTable, can_cache, position_limit
-from ..files import atomic_folder, contents
+from ..files import atomic_folder, contents, read_json, write_json, write_text
 from ..layers import SSRU, CombinedAttention, GELUNetwork, SiLUNetwork
 from ..positions import RotaryAttention, ShawAttention
-from .model_folder import check_place, save_tokenizers
+from ..train.monitoring import run_picture
+from .model_folder import check_place, model_card, save_tokenizers
 from .models import check_described, check_encoder
 
 # %% ../../nbs/55_export.ipynb #d5dc7ebf
@@ -233,6 +242,8 @@ def export_ctranslate2(
     with atomic_folder(place) as new:
         spec.save(str(new))
         save_tokenizers(*tokenizers, new)
+        card = export_card(translator, "ctranslate2", _use_engine(translator, new))
+        write_card(new, card, translator)
         if translator.lexicon:
             text = _vocabulary_map(translator.lexicon, names)
             (new/"vmap.txt").write_text(text, encoding="utf-8", newline="\n")
@@ -285,6 +296,55 @@ def check_export_place(
     others = [name for name in kinds if name != kind]
     held = f"an export for {others[0]}, not" if others else "a saved folder, no export"
     raise FileExistsError(f"{place} holds {held} for {kind}: choose another folder.")
+
+# %% ../../nbs/55_export.ipynb #fa646496
+def export_card(
+    translator,  # A `Translator`
+    library:str, # Its name on model hubs
+    use:str,     # How the folder is used, in Markdown
+)->str:          # Markdown
+    "Return the README of an export."
+    facts, _, _ = model_card(translator).partition("```python\n")
+    return facts.replace("library_name: annotated_transformer", f"library_name: {library}") + use
+
+def write_card(
+    folder:Path, # Folder of the export
+    card:str,    # Markdown
+    translator,  # The `Translator`, whose picture the card may show
+)->None:
+    "Write README.md and the picture of the training that it shows."
+    (folder/"README.md").write_bytes(card.encode("utf-8", "replace"))
+    if "](run.svg)" in card: write_text(folder/"run.svg", run_picture(translator.about["history"]))
+
+def _tokenizer_files(folder):
+    "Files of the source and of the target tokenizer, which may be one."
+    joint = folder/"tokenizer.json"
+    if joint.is_file(): return joint, joint
+    return folder/"src_tokenizer.json", folder/"tgt_tokenizer.json"
+
+def _first_token(tokenizer):
+    "The user token that a tokenizer puts before every text; empty: none."
+    return tokenizer.begin if isinstance(tokenizer, SubwordTokenizer) else ""
+
+def _use_engine(translator, folder):
+    "Lines of Python that translate with CTranslate2."
+    source, target = _tokenizer_files(folder)
+    special = translator.special
+    first = '"<s>", ' * special.source_bos
+    last = ', "</s>"' * special.source_eos
+    text = f"{_first_token(translator.src_tokenizer)} …".lstrip()
+    return f"""```python
+import ctranslate2
+from annotated_transformer.data.bpe import load_tokenizer
+
+engine = ctranslate2.Translator("this-folder")
+source = load_tokenizer("this-folder/{source.name}")
+target = load_tokenizer("this-folder/{target.name}")
+tokens = [{first}*map(str, source.encode("{text}")){last}]
+best = engine.translate_batch([tokens])[0].hypotheses[0]
+target.decode([int(token) for token in best if token.isdigit()])
+```
+"""
 
 # %% ../../nbs/55_export.ipynb #ddc87159
 class _GraphCache:
@@ -370,7 +430,7 @@ def export_onnx(
     folder,       # Folder to write; an earlier export in it is replaced
     opset:int=18, # Version of the ONNX operators
 )->Path:          # The folder
-    "Write encoder.onnx and decoder.onnx, with the tokenizers."
+    "Write encoder.onnx and decoder.onnx, with the tokenizers, for `OnnxTranslator`."
     check_number("opset", opset, 18, 25, whole=True)
     check_format(translator, "ONNX")
     place = check_export_place(folder, "ONNX")
@@ -393,6 +453,8 @@ def export_onnx(
         outputs, longest = ["scores", "new_k", "new_v"], len(decoder.table) - 1
         _save_graph(new/"decoder.onnx", decoder, inputs, outputs, opset, longest)
         save_tokenizers(translator.src_tokenizer, translator.tgt_tokenizer, new)
+        write_json(new/"config.json", _reading(translator, limit, len(decoder.table)))
+        write_card(new, export_card(translator, "onnx", _use_graphs(translator)), translator)
     return Path(folder)
 
 # %% ../../nbs/55_export.ipynb #f12208b4
@@ -421,6 +483,114 @@ def _save_graph(path, module, inputs, outputs, opset, longest=4096, source=4096)
                 opset_version=opset, dynamic_shapes=tuple(axes[name] for name in inputs),
                 input_names=[*inputs], output_names=outputs, verbose=False)
     finally: log.setLevel(level)
+
+# %% ../../nbs/55_export.ipynb #cfeece1d
+def _reading(translator, max_source, max_target):
+    "What `OnnxTranslator` needs to know beside graphs and tokenizers."
+    whole = translator.about.get("training", {}).get("paragraphs", False)
+    return dict(pair=translator.about.get("pair", "xx"), split=not whole,
+                begin=_first_token(translator.src_tokenizer),
+                max_source=min(max_source, translator.max_source), max_target=max_target)
+
+def _use_graphs(translator):
+    "How the graphs are used: from Python, and from any program."
+    special = translator.special
+    source = ", ".join(map(str, special.source(["…"])))
+    return "\n".join([
+        "```python", "from annotated_transformer.inference.export import OnnxTranslator",
+        'OnnxTranslator("this-folder").translate("…")', "```", "",
+        "Another program runs `encoder.onnx` once for each sentence and `decoder.onnx` once for "
+        "each token. Greedy search takes the token with the highest score, until it is "
+        f"{special.eos}.", "",
+        "| graph | inputs | outputs |", "|---|---|---|",
+        f"| encoder | `src` (B, S): ids `{source}`, padding {special.pad} "
+        "| `source_k`, `source_v`, `mask` |",
+        f"| decoder | `tgt` (B, 1): the newest id, first {special.bos}; `source_k`, `source_v`, "
+        "`mask`; `past_k`, `past_v`: first `source_k` and `source_v` with 0 positions (axis 3) "
+        "| `scores` (B, V); `new_k`, `new_v`: the next `past_k`, `past_v` |", ""])
+
+# %% ../../nbs/55_export.ipynb #a74f7cdd
+def _open_graph(path, providers):
+    "Open a graph with ONNX Runtime."
+    runtime = require("onnxruntime", ".[export]")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file: give a folder of export_onnx.")
+    try: return runtime.InferenceSession(path, providers=[*providers])
+    except Exception as e:
+        reason = short_text(" ".join(str(e).split()))
+        raise ValueError(f"{path} cannot be opened ({reason}).") from None
+
+_READING = dict(pair="xx", split=True, begin="", max_source=512, max_target=512)
+
+def _read_reading(folder):
+    "Settings of `_reading`; the usual ones for a folder without them."
+    path = folder/"config.json"
+    given = read_json(path) if path.is_file() else {}
+    kinds = {name: type(value) for name, value in _READING.items()}
+    if not isinstance(given, dict) or any(type(v) is not kinds.get(k) for k, v in given.items()):
+        raise ValueError(f"{path} has settings that export_onnx does not write.")
+    return _READING | given
+
+# %% ../../nbs/55_export.ipynb #ecc573f5
+class OnnxTranslator:
+    "Greedy search with ONNX Runtime in a folder of `export_onnx`."
+    def __init__(self,
+        folder, # Folder of `export_onnx`
+        providers=("CPUExecutionProvider",), # Devices, by their names in ONNX Runtime
+    ):
+        folder = Path(folder)
+        self.encoder = _open_graph(folder/"encoder.onnx", providers)
+        self.decoder = _open_graph(folder/"decoder.onnx", providers)
+        self.reading = _read_reading(folder)
+        source, self.tgt_tokenizer = map(load_tokenizer, _tokenizer_files(folder))
+        begin = self.reading["begin"]
+        self.src_tokenizer = source.beginning_with(begin) if begin else source
+        self.special = special_ids(source, self.tgt_tokenizer)
+
+    def greedy_ids(self,
+        ids:list[int],           # Ids of a source sentence, from `src_tokenizer.encode`
+        max_extra_tokens:int=50, # Maximum length of an output: source length plus this
+    )->list[int]:                # Ids of its translation, without `<s>` and `</s>`
+        "Append the token with the highest score until it is `</s>`."
+        from numpy import array, int64
+        row = self.special.source(ids)
+        length = min(len(row) + max_extra_tokens, self.reading["max_target"])
+        k, v, mask = self.encoder.run(None, dict(src=array([row], int64)))
+        past_k, past_v = k[..., :0, :], v[..., :0, :] # (N, B, h, 0, K), no position yet
+        out = [self.special.bos]
+        while len(out) < length:
+            inputs = dict(tgt=array([out[-1:]], int64), source_k=k, source_v=v, mask=mask,
+                          past_k=past_k, past_v=past_v)
+            scores, past_k, past_v = self.decoder.run(None, inputs)
+            token = int(scores[0].argmax())
+            if token == self.special.eos: break
+            out.append(token)
+        return out[1:]
+
+    def translate(self,
+        texts,                   # One text, or several
+        max_extra_tokens:int=50, # As in `greedy_ids`, for each sentence
+    )->str|list[str]:            # One translation, or a list
+        "Translate one text or several, sentence by sentence."
+        check_number("max_extra_tokens", max_extra_tokens, high=100_000, whole=True)
+        if not isinstance(texts, str):
+            texts = check_strings("texts", texts)
+            return [self.translate(text, max_extra_tokens) for text in texts]
+        if is_empty(texts): return ""
+        lang = self.reading["pair"].partition("-")[0]
+        sentences = split_text(clean_text(texts), lang) if self.reading["split"] else [texts]
+        rows = [self._encode(sentence) for sentence in sentences]
+        return " ".join(self.tgt_tokenizer.decode(self.greedy_ids(row, max_extra_tokens))
+                        for row in rows)
+
+    def _encode(self, sentence):
+        "Ids of a sentence, which is cut with a warning if it is too long."
+        limit = self.reading["max_source"]
+        ids = self.src_tokenizer.encode(sentence, limit + 1)
+        if len(ids) > limit:
+            warnings.warn(f"a sentence has more than {limit} tokens; only the first {limit} were "
+                          "read.", stacklevel=3)
+        return ids[:limit]
 
 # %% ../../nbs/55_export.ipynb #55d00002
 def hub_tokenizer(

@@ -760,7 +760,8 @@ def _convert_program(folder, settings, tokenizers):
 def _convert_folder(folder, settings, tokenizers):
     "Convert a folder of CTranslate2, of `export_torch` or of Marian."
     folder = Path(folder)
-    if (folder/"decoder.onnx").is_file(): raise ValueError(f"{folder} holds graphs, no weights.")
+    if (folder/"decoder.onnx").is_file():
+        raise ValueError(f"{folder} holds graphs, no weights: OnnxTranslator runs them.")
     if (folder/"weights.pt").is_file(): return _convert_program(folder, settings, tokenizers)
     if not is_ctranslate2(folder): return read_marian(folder, settings, tokenizers)
     weights, shown = read_ctranslate2(folder)

@@ -19,7 +19,9 @@ from torch import nn
 from annotated_transformer.inference.export import (
     check_export_place,
     check_format,
+    export_card,
     hub_tokenizer,
+    write_card,
 )
 from annotated_transformer.inference.names import (
     fill_marian,
@@ -43,9 +45,12 @@ from .models import check_described
 class TorchSeq2Seq(nn.Module):
     "`nn.Transformer` with embeddings, positions and output layer: ids in, logits out."
     def __init__(self, src_vocab, tgt_vocab, d_model, h, N, N_decoder, d_ff, activation="relu",
-                 norm_first=True, norm_eps=1e-6, final_norm=True, dropout=0.1, pad=2, rows=1024):
+                 norm_first=True, norm_eps=1e-6, final_norm=True, dropout=0.1, pad=2, rows=1024,
+                 bos=0, eos=1):
         super().__init__()
         self.pad = pad
+        self.bos = bos
+        self.eos = eos
         self.factor = math.sqrt(d_model)
         self.src_tok_emb = nn.Embedding(src_vocab, d_model)
         self.tgt_tok_emb = nn.Embedding(tgt_vocab, d_model)
@@ -77,6 +82,19 @@ class TorchSeq2Seq(nn.Module):
         return self.generator(x)
 
     def forward(self, src, tgt): return self.decode(self.encode(src), src, tgt)
+
+    @torch.no_grad()
+    def greedy(self, src, max_len=100):
+        "Most probable next tokens `(B, <= max_len)`, from the start symbol on, without a cache."
+        memory = self.encode(src)
+        out = src.new_full((len(src), 1), self.bos)
+        ended = out[:, 0] != self.bos # no row yet
+        while out.size(1) < max_len and not ended.all():
+            token = self.decode(memory, src, out)[:, -1].argmax(-1)
+            token = token.masked_fill(ended, self.pad)
+            ended = ended | (token == self.eos)
+            out = torch.cat([out, token[:, None]], 1)
+        return out
 
 # %% ../../nbs/55a_out.ipynb #ou000007
 def _state(translator):
@@ -132,7 +150,8 @@ def program_settings(
         src_vocab=len(translator.src_tokenizer), tgt_vocab=len(translator.tgt_tokenizer),
         d_model=c.d_model, h=c.h, N=c.N, N_decoder=c.N_decoder or c.N, d_ff=c.d_ff,
         activation=c.ffn, norm_first=c.norm_first, norm_eps=c.norm_eps, final_norm=final,
-        dropout=c.dropout, pad=translator.special.pad, rows=rows)
+        dropout=c.dropout, pad=translator.special.pad, rows=rows, bos=translator.special.bos,
+        eos=translator.special.eos)
 
 def _write_tokenizers(translator, folder, save):
     "Write our tokenizers; where Hugging Face's can have the same ids, `save` stores that one too."
@@ -179,7 +198,17 @@ def export_torch(
         (new/"config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
         torch.save(program.state_dict(), new/"weights.pt")
         _write_tokenizers(translator, new, lambda hub: hub.save(str(new/"tokenizer.json")))
+        write_card(new, export_card(translator, "pytorch", _use_program(translator)), translator)
     return Path(folder)
+
+def _use_program(translator):
+    "Lines of Python that decode with the program."
+    source = ", ".join(map(str, translator.special.source(["…"])))
+    return "\n".join([
+        "```python", "import torch", "from model import load # in this folder", "",
+        "model = load()", f"src = torch.tensor([[{source}]]) # ids (B, S), padding "
+        f"{translator.special.pad}", "model.greedy(src)[0].tolist()", "```", "",
+        "`model(src, tgt)` returns logits (B, T, V).", ""])
 
 # %% ../../nbs/55a_out.ipynb #ou000014
 def _marian(translator, max_len):
@@ -226,8 +255,7 @@ def _export_hub(translator, folder, max_len, name):
         theirs.save_pretrained(new)
         def save(hub): _fast_tokenizer(hub, max_len).save_pretrained(new)
         _write_tokenizers(translator, new, save)
-        card = model_card(translator, library="transformers")
-        (new/"README.md").write_text(card, encoding="utf-8")
+        write_card(new, model_card(translator, library="transformers"), translator)
     return Path(folder)
 
 def export_transformers(
