@@ -375,13 +375,14 @@ class Run:
         return next(iter(best_epochs(self.history, 1, self.options.metric)), None)
 
     @property
-    def done(self)->bool: # True: no further epoch
-        "Return whether all epochs are made, the time is over, or no epoch gets better."
-        limit = self.options.max_seconds
-        late = limit is not None and self.seconds >= limit
-        if self.options.patience and (best := self.best_epoch):
-            late = late or len(self.history) - best >= self.options.patience
-        return len(self.history) >= self.config.epochs or bool(self.history and late)
+    def end(self)->str: # "": a further epoch follows
+        "Return why no further epoch follows."
+        made, limit, patience = len(self.history), self.options.max_seconds, self.options.patience
+        if made >= self.config.epochs: return "all epochs are made"
+        if made and limit is not None and self.seconds >= limit: return "the time is over"
+        if patience and (best := self.best_epoch) and made - best >= patience:
+            return f"no epoch after {best} was better"
+        return ""
 
     @property
     def saves(self)->bool: # True: it has a folder, and is the first process
@@ -405,10 +406,9 @@ class Run:
         self.check_finite()
         if not self.saves: return False
         restart = dict(restart=self.restart) if self.restart else {}
-        state = dict(
-            train_state=asdict(self.state), epoch_progress=asdict(self.progress),
-            history=self.history, settings=self.settings | restart,
-            environment_info=environment_info())
+        state = dict(train_state=asdict(self.state), epoch_progress=asdict(self.progress),
+                     history=self.history, settings=self.settings | restart,
+                     environment_info=environment_info())
         mean = self.mean.module if self.mean else None
         if self.options.prepare and not self.prepared: self.options.prepare(self.folder.path)
         self.prepared = True
@@ -473,7 +473,10 @@ def _load_mean(run, newest):
 # %% ../../nbs/38_run.ipynb #36a00006
 def _load_best(run):
     "Load the weights of the best epoch, where its checkpoint is still there."
-    if not run.best_epoch: return
+    if not run.best_epoch:
+        if not run.end: return # an epoch that follows is the best
+        raise ValueError(f"best=True: no epoch of this finished run was measured by "
+                         f"{run.options.metric}: choose another metric, or resume without best.")
     folder = run.folder.path/f"epoch-{run.best_epoch:03}"
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}, the best epoch, was not kept: resume without best, or "

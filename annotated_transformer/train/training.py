@@ -395,7 +395,7 @@ def _make_epochs(run, train, valid, schedule):
     bar = tqdm(total=run.config.epochs * train.ntokens, initial=run.state.tokens, unit="tok",
                unit_scale=True, disable=not show)
     with stop_signals() as signals, bar:
-        while not run.done:
+        while not run.end:
             row = _train_epoch(run, train, valid, schedule, bar, signals)
             run.end_epoch(row)
             if run.options.on_epoch and run.context.first: run.options.on_epoch(row)
@@ -419,13 +419,15 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
         return f"the weights of epoch {run.best_epoch}, the best{by}"
     if not run.recent: run.remember() # no update was due to be remembered
     states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
-    last = copied_state(run.model)
+    inside = run.progress.updates > 0 # a run that ended where an epoch was begun
+    last = run.recent[-1] if inside else copied_state(run.model)
     average_states(model, states)
     if run.mean: return "the moving average of the weights"
     if len(states) == 1: return "the weights of the last epoch"
     text = f"the mean of the last {len(states)} checkpoints"
     column = METRICS[metric] # a finished run that is resumed with another metric lacks it
-    if not run.options.check_mean or not valid or column not in run.history[-1]: return text
+    scored = valid and column in run.history[-1] and not (inside and run.config.average_every)
+    if not run.options.check_mean or not scored: return text
     mean, own = _metric_of(run, model.eval(), valid), run.history[-1][column]
     if mean == own or (mean < own) == (metric == "loss"): return text
     average_states(model, [last])
@@ -451,6 +453,9 @@ def fit(
             schedule = scheduler(run.worker.optimizer, rates, run.state.step)
             _make_epochs(run, train, valid, schedule)
         text = _set_result(run, model, valid)
+        if run.restart: text += f"; the schedule began anew after update {run.restart}"
+        if len(run.history) < config.epochs:
+            text += f"; ended after epoch {len(run.history)}: {run.end}"
         if settings.on_result: settings.on_result(text)
         move_model(model, device).eval()
     return run.history
