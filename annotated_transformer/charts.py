@@ -76,20 +76,23 @@ class Figure:
         return {**self.chart.to_dict(), "$schema": _VEGA_SCHEMA, "config": LOOK}
 
     def png(self,
-        limit:int=30_000, # Maximum number of bytes; the scale is halved until the picture fits
-    )->bytes|None:        # None if vl-convert or Pillow is missing, or no scale fits
-        "Return a static picture."
-        try:
-            import PIL  # noqa: F401
-            from vl_convert import vegalite_to_png
-        except ImportError: return None
+        scale:float=1, # Factor on width and height
+    )->bytes:          # A file, as `Path("chart.png").write_bytes` keeps it
+        "Return a picture; it needs vl-convert-python and Pillow."
+        require("PIL", "pillow")
+        library = require("vl_convert", "vl-convert-python")
+        return _palette_png(library.vegalite_to_png(self.to_dict(), scale=scale))
+
+    def _small_png(self, limit=30_000):
+        "A picture of at most so many bytes; None if a library is missing, or no scale fits."
         for scale in (1, 0.5, 0.25):
-            picture = _palette_png(vegalite_to_png(self.to_dict(), scale=scale))
+            try: picture = self.png(scale)
+            except ImportError: return None
             if len(picture) <= limit: return picture
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         bundle = {VEGA_LITE: self.to_dict()}
-        picture = self.png()
+        picture = self._small_png()
         if picture: bundle["image/png"] = base64.b64encode(picture).decode()
         return bundle
 
