@@ -41,7 +41,7 @@ def _check_fields(config, **limits):
 # %% ../nbs/02_config.ipynb #829e6a3a
 @dataclass(frozen=True)
 class TransformerConfig:
-    "Hyper-parameters of a model (Table 3)."
+    "Hyper-parameters of a model (Table 3); `build` makes it."
     N:int = 6                    # Layers in the encoder, and in the decoder
     d_model:int = 512            # Width D
     d_ff:int = 2048              # Inner width F of the feed-forward networks

@@ -24,23 +24,17 @@ from annotated_transformer.cli.base import (
     run_command,
     scored_pairs,
     user_path,
-)
-from annotated_transformer.data.corpora import (
-    POCKET_DIGESTS,
-    load_corpus,
-    load_splits,
-    pairs_digest,
+    with_pairs,
 )
 
 from ..checks import short_repr, short_text
+from ..data.corpora import pairs_digest
 from ..data.pairs import languages, read_pairs
-from ..data.shards import PairSet
 from ..files import write_json
 from ..inference.evaluation import choose_tokenizer
 from ..inference.metrics import compare_reports, evaluate_translator, text_table
 from ..inference.translator import language_pair
 from ..signals import phase
-from ..train.recipes import TYPED_SHARES
 
 # %% ../../nbs/79_cli_evaluate.ipynb #2fe16f33
 def _write_record(path, record):
@@ -56,7 +50,7 @@ def _write_record(path, record):
 # %% ../../nbs/79_cli_evaluate.ipynb #74a00001
 def _count_trained(systems, pairs, unseen):
     "Which pairs were in the training data of one of the models; None where it is not known."
-    known = [model.trained_on(pairs) for system in systems for model in _with_pairs(system)]
+    known = [model.trained_on(pairs) for system in systems for model in with_pairs(system)]
     if not any(rows is not None for rows in known):
         if unseen:
             raise ValueError("--unseen needs the hashes of the training pairs, which the model "
@@ -67,25 +61,6 @@ def _count_trained(systems, pairs, unseen):
         raise ValueError(f"all {len(pairs):,} pairs were in the training data: --unseen leaves "
                          "none.")
     return trained
-
-def _with_pairs(models):
-    "The models; those of a corpus of the package as it is now get the hashes of its pairs."
-    for model in models:
-        pairs = None if model.training_pairs else _package_pairs(model.about)
-        if pairs: model.training_pairs = PairSet.of(pairs)
-    return models
-
-def _package_pairs(about):
-    "Training pairs of a model of a corpus of the package; None if they are not known."
-    corpus, pair = about.get("corpus"), about.get("pair", "de-en")
-    if corpus not in ("pocket", "everyday") or pair not in ("de-en", "en-de"): return None
-    if corpus == "pocket":
-        if about.get("data") != POCKET_DIGESTS[pair]: return None
-        return load_corpus(corpus, "train", pair)
-    share = about.get("typed") or 0.
-    if share not in (0., TYPED_SHARES[corpus]): return None
-    pairs = load_splits(corpus, pair, typed=share)["train"]
-    return pairs if about.get("data") == pairs_digest(pairs) else None
 
 def _unknown_note(systems, data):
     "Say that scored pairs of the corpus of a model may be known to it; it has no hashes."

@@ -25,6 +25,7 @@ from annotated_transformer.cli.base import (
     one_line,
     run_command,
     user_path,
+    with_pairs,
 )
 from annotated_transformer.train.monitoring import (
     Speed,
@@ -38,6 +39,7 @@ from annotated_transformer.train.recipes import (
     TYPED_SHARES,
     further_recipe,
     load_mixture,
+    read_weight,
     recipe,
     run_options,
 )
@@ -71,7 +73,7 @@ def load_parts(data, pair, on_disk=False, **options):
     several = isinstance(data, (list, tuple))
     if several: data, corpora = " + ".join(map(str, data)), data
     with phase(f"reading {data}"):
-        if several: parts = load_mixture(corpora, pair, **options)
+        if several: parts = load_mixture(corpora, pair, on_disk=on_disk, **options)
         else: parts = load_splits(data, pair, on_disk, **options)
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
@@ -202,6 +204,8 @@ def train(
     show:Annotated[int, "Number of printed test translations"]=5,
     from_:Annotated[str, "Saved model to train further, which gives tokenizer and size"]=None,
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
+    old:Annotated[str|list[str], "Corpus of that model, for --mix and its score (default: the one "
+                                 "that its config.json names)"]=None,
     fixed:Annotated[str, "Parts of that model that stay as they are, such as encoder"]=None,
     new_pieces:Annotated[int, "Pieces of the data that the vocabulary of that model gets"]=0,
     patience:Annotated[int, "Epochs that were not better than the best one and end the training "
@@ -219,7 +223,8 @@ def train(
                          "size"]=False,
     shortlist:Annotated[bool, "Lexical table in the folder, for the option --shortlist of "
                               "at-translate"]=False,
-    cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora (default: memory)"]=None,
+    cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora; needs pip install "
+                             "'.[data]' (default: memory)"]=None,
     filter:Annotated[bool, "Only training pairs of 3 to 150 words with a length ratio of at most "
                            "2"]=False,
     typed:Annotated[float, "Share of the training pairs that get a copy as people type it "
@@ -264,8 +269,6 @@ def _plan_training(given, world):
     several = isinstance(given.data, (list, tuple))
     if several: given.data = [user_path("data", entry) for entry in given.data]
     else: given.data = user_path("data", given.data)
-    if several and given.cache_dir is not None:
-        raise ValueError("--cache_dir and several --data exclude each other.")
     name = None if several else given.data # whose recipe is used
     given.out = user_path("out", given.out)
     if given.cache_dir is not None: given.cache_dir = user_path("cache_dir", given.cache_dir)
@@ -318,19 +321,21 @@ def _check_further(given):
     "Raise if an option needs --from, or excludes it."
     check_number("mix", given.mix, 0, 0.99)
     check_number("new_pieces", given.new_pieces, 0, 10**6, whole=True)
-    others = dict(preset=given.preset, vocab=given.vocab, cache_dir=given.cache_dir)
+    others = dict(preset=given.preset, vocab=given.vocab)
     if given.from_ is None:
-        if given.mix or given.fixed or given.new_pieces:
-            raise ValueError("--mix, --fixed and --new_pieces need --from.")
+        if given.mix or given.fixed or given.new_pieces or given.old:
+            raise ValueError("--mix, --old, --fixed and --new_pieces need --from.")
         return
     given.from_ = user_path("from", given.from_)
+    if isinstance(given.old, str): given.old = [given.old]
+    if given.old: given.old = [user_path("old", entry) for entry in given.old]
     for name, value in others.items():
         if value is not None: raise ValueError(f"--{name} and --from exclude each other.")
 
 def _further(given, config, training):
     "Configurations and arguments of `Translator.fit`; with --from, those of a further training."
     if given.from_ is None: return config, training, {}
-    start = Translator.from_pretrained(given.from_, "cpu")
+    start, = with_pairs([Translator.from_pretrained(given.from_, "cpu")])
     config, training = further_recipe(start.config, training, given.set, given.epochs)
     further = dict(start=start, fixed=(given.fixed or "").split(), new_pieces=given.new_pieces)
     given.earlier = _earlier_parts(start, given)
@@ -338,18 +343,29 @@ def _further(given, config, training):
     return config, training, further
 
 def _earlier_parts(start, given):
-    "Splits of the corpus of a start; None where it cannot be read, unless --mix needs it."
-    own = given.from_ if given.from_ in CORPORA else None # a model of the package
-    corpus = start.about.get("corpus", own)
-    if corpus is None:
-        if not given.mix: return None
-        raise ValueError(f"--mix needs the corpus of {given.from_}, which its config.json does "
-                         "not name.")
-    try: return load_parts(corpus, given.pair)
+    "Training and validation pairs of the corpora of a start; None without --mix if unreadable."
+    try:
+        corpora = given.old or _earlier_corpora(start, given.from_)
+        if not corpora: raise ValueError(f"the config.json of {given.from_} names none.")
+        train, valid, _ = load_parts(corpora if len(corpora) > 1 else corpora[0], given.pair)
     except (ValueError, TypeError, OSError, ImportError) as e:
-        if given.mix: raise
-        _note(f"no scores on the earlier corpus: {short_text(e, 200)}")
-    return None
+        reason = f"{short_text(e, 200).rstrip('.')}; --old CORPUS gives its place"
+        if given.mix: raise ValueError(f"--mix needs the earlier corpus: {reason}.") from None
+        return _note(f"no scores on the earlier corpus: {reason}")
+    if seen := start.training_pairs:
+        valid = [two for two, trained in zip(valid, seen.known(valid)) if not trained]
+    return train, valid
+
+def _earlier_corpora(start, name):
+    "Corpora of a start and of those that it was trained from, without weights."
+    about = start.about
+    if name in CORPORA: about = dict(corpus=name) | about # a model of the package
+    corpora = []
+    while isinstance(about, dict):
+        own = about.get("corpus") or []
+        corpora += own if isinstance(own, list) else [own]
+        about = about.get("parent")
+    return [*dict.fromkeys(read_weight(str(corpus))[0] for corpus in corpora)]
 
 def _domain_scores(start, saved, earlier, test):
     "BLEU before and after a further training: validation pairs of the earlier corpus, test pairs."
@@ -358,6 +374,8 @@ def _domain_scores(start, saved, earlier, test):
         if not pairs: continue
         before, after = (round(model.evaluate(pairs).bleu, 2) for model in (start, saved))
         scores[name] = dict(before=before, after=after, sentences=len(pairs))
+    if "new" in scores and start.training_pairs:
+        if seen := sum(start.training_pairs.known(test)): scores["new"]["known"] = seen
     return scores
 
 # %% ../../nbs/77_cli_train.ipynb #a9200e86
@@ -374,15 +392,13 @@ def _run_training(given, command, world):
         samples = [source for source, _ in valid[:given.samples]]
         about = dict(corpus=given.data, command=command)
         if given.typed: about["typed"] = given.typed
-        said = []
         translator = Translator.fit(
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
-            progress=sys.stderr.isatty(), on_result=said.append, check_mean=True,
+            progress=sys.stderr.isatty(), check_mean=True,
             on_epoch=world.first and _epoch_callback(folder, samples), engine=given.engine,
             about=about, **further, **options)
         if not world.first: return
-        translator.about["weights"] = said[0]
         speed = translator.about.get("speed")
         if speed and not sys.stderr.isatty(): print(Speed(**speed), flush=True)
         memory = gpu_memory(translator.device)
@@ -436,8 +452,10 @@ def _save_and_score(translator, train, test, given, further):
     if further:
         with optional.part("scoring before and after"), phase("scoring both corpora"):
             start = further["start"]
+            seen = start.training_pairs
             start = Translator(start.model, start.src_tokenizer, start.tgt_tokenizer, start.config,
                                start.about, translator.device, given.engine)
+            start.training_pairs = seen
             saved.about["domains"] = _domain_scores(start, saved, given.earlier, test)
     with optional.part("saving of table and scores"):
         if saved.lexicon or "test" in saved.about:
@@ -469,3 +487,5 @@ def _print_results(translator, examples):
     names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
     for name, scores in translator.about.get("domains", {}).items():
         print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
+        if seen := scores.get("known"):
+            print(f"{seen:,} of {scores['sentences']:,} of them were trained on before")

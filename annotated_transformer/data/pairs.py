@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['parallel_files', 'named_columns', 'languages', 'directions', 'BadLines', 'check_languages', 'pair_reader',
-           'read_pairs', 'check_list', 'check_pair_list']
+           'read_pairs', 'check_list', 'check_pair_list', 'checked_pairs']
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0003
 import csv
@@ -553,3 +553,13 @@ def check_pair_list(
         as_sides = isinstance(pairs, tuple) and all(isinstance(side, list) for side in pairs)
         if as_sides or {*map(len, pairs)} != {2}:
             raise TypeError(f"{name} is two lists: give list(zip(sources, targets)).")
+
+def checked_pairs(pairs:Iterable, name:str="pairs")->Iterator[tuple[str, str]]:
+    "Iterate over the pairs, and raise at the first that is not two strings."
+    for n, pair in enumerate(pairs):
+        two = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not two or not all(isinstance(text, str) for text in pair):
+            remedy = "give (source, target), two strings"
+            if two and None in pair: remedy = "leave out pairs without a side (HubPairs.filter)"
+            raise TypeError(f"{name}[{n}] is {short_repr(pair)}: {remedy}.")
+        yield tuple(pair)

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 
 from annotated_transformer.config import (
     NEW_FIELDS,
+    TrainingConfig,
     TransformerConfig,
     complete_settings,
     describe_model,
@@ -102,6 +103,7 @@ def model_card(
     library:str="annotated_transformer", # Library that opens the folder; or "transformers"
 )->str:             # Markdown
     "Return the README of a saved model."
+    translator.forget_results()
     langs = [_cell(lang) for lang in translator.about.get("pair", "?-?").split("-")]
     language = json.dumps([lang for lang in langs if lang != "?"])
     facts = _card_facts(translator) | dict(precision=precision)
@@ -160,6 +162,7 @@ def _domain_facts(about):
         if not isinstance(scores, dict): continue
         facts[f"{name} corpus"] = (f"BLEU {scores.get('before')} before and {scores.get('after')} "
                                    f"after, {scores.get('sentences')} sentences")
+        if scores.get("known"): facts[f"{name} corpus"] += f", {scores['known']} trained on before"
     return facts
 
 def _start_facts(about):
@@ -173,13 +176,18 @@ def _start_facts(about):
     if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
     return ", ".join(facts)
 
+# %% ../../nbs/44_model_folder.ipynb #39386da8
+_TRAINING = "epochs", "max_tokens", "warmup_steps", "schedule", "optimizer" # always on the card
+
 def _card_facts(translator):
     "Facts about model, vocabulary, data, training and test, by name."
     about = translator.about
     config = translator.config
     weights = sum(p.numel() for p in translator.model.parameters())
     source, target = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
-    training = about.get("training", {}).items()
+    usual = asdict(TrainingConfig())
+    training = {name: value for name, value in about.get("training", {}).items()
+                if name in _TRAINING or value != usual.get(name)}
     test = about.get("test")
     if test:
         sentences = f"{test['sentences']:,} sentences, {test['signature']}"
@@ -192,7 +200,7 @@ def _card_facts(translator):
         typed=about.get("typed"),
         credit=EVERYDAY_CREDIT if "everyday" in _corpora(about) else None,
         start=_start_facts(about), **_domain_facts(about), weights=about.get("weights"),
-        training=", ".join(f"{name} {value}" for name, value in training if value is not None),
+        training=", ".join(f"{name} {value}" for name, value in training.items()),
         command=about.get("command"), hardware=about.get("hardware"), test=test)
 
 # %% ../../nbs/44_model_folder.ipynb #68622d0e
@@ -316,6 +324,7 @@ def save_model_folder(
     "Write weights, tokenizers, configuration and model card, all or nothing."
     dtype = _stored_type(dtype, int8)
     check_finite(translator.model)
+    translator.forget_results()
     sizes = len(translator.src_tokenizer), len(translator.tgt_tokenizer)
     check_described(translator.model, translator.config, sizes)
     config = to_strict_json(_config_entries(translator), "about", exact=False)

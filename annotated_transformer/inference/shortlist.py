@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from ..checks import check_number
-from ..data.shards import checked_pairs, stream_ids
+from ..data.pairs import checked_pairs
+from ..data.shards import stream_ids
 from ..data.words import SPECIALS
 from ..engine.fast import shared_copy
 from ..train.checkpoints import read_tensors, save_tensors

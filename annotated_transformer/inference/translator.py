@@ -74,9 +74,11 @@ from annotated_transformer.train.checkpoints import (
     unique_tensors,
     unwrap,
     weights_digest,
+    weights_sums,
 )
 from annotated_transformer.train.recipes import (
     check_pairs,
+    further_recipe,
     mix_pairs,
     stored_batches,
     train_tokenizers,
@@ -87,7 +89,7 @@ from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.bpe import SentencePieces, SubwordTokenizer, added_parts
-from ..data.corpora import TypedPairs, as_pairs, pairs_digest
+from ..data.corpora import JoinedPairs, TypedPairs, as_pairs, pairs_digest
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
 from ..data.sentences import quotation, requote, split_text
@@ -114,6 +116,8 @@ from .parallel import check_num_workers
 from .shortlist import all_tokens, learn_shortlist, with_shortlist
 
 # %% ../../nbs/54_translator.ipynb #47c0de01
+ENGINES = "fast", "plain", "int8", "int8-weights", "compiled", "compiled-int8"
+
 def _check_tokenizer(name, tokenizer):
     "Raise unless a tokenizer has the methods that a translator calls."
     for method in ("encode_batch", "decode_batch", "__len__"):
@@ -141,8 +145,6 @@ def _with_spelling(translator):
     return translator
 
 # %% ../../nbs/54_translator.ipynb #5459deb5
-ENGINES = "fast", "plain", "int8", "int8-weights", "compiled", "compiled-int8"
-
 class TextModel:
     "A model with its tokenizers and its configuration."
     def __init__(self,
@@ -172,8 +174,8 @@ class TextModel:
         self.tgt_tokenizer = tgt_tokenizer
         self.config = config
         self.lexicon = self.spelling = None # a `Lexicon`, a `Spelling`
-        self.training_pairs = None # a `PairSet`
-        self.known_words = None    # a `WordSet` of the sources
+        self.training_pairs = self.known_words = None # a `PairSet`, a `WordSet` of the sources
+        self.described = weights_sums(self.model), dict(self.about) # what `about` is about
 
     def __repr__(self):
         weights = sum(p.numel() for p in self.model.parameters())
@@ -190,14 +192,14 @@ class TextModel:
         train:Iterable[tuple[str, str]],           # Training pairs (source, target)
         valid:Iterable[tuple[str, str]]|None=None, # Validation pairs, for the loss only
         config:TransformerConfig|None=None,        # Size; None: preset "small", tied embeddings
-        training:TrainingConfig=TrainingConfig(),  # Hyper-parameters of the training
+        training:TrainingConfig|None=None,         # None: the defaults; those of `further_recipe`
         tokenizer:str="bpe",                       # "bpe" or "words", as in `train_tokenizers`
         vocab_size:int=8000,                       # Maximum size of the BPE vocabulary
         pair:str="de-en",                          # Languages, source first; or several pairs
         cache_dir=None,                            # Folder for the encoded pairs; None: memory
         start=None,                                # Translator to train further, or its folder
         old:Iterable|None=None,                    # Its training pairs; some are mixed in
-        mix:float=0.3,                             # Share of old pairs among the training pairs
+        mix:float|None=None,                       # Share of old ones among all; None: 0.3
         fixed:Sequence[str]=(),                    # Parts of `start` that no update changes
         new_pieces:int=0,                          # Pieces that its tokenizer gets from `train`
         about:dict|None=None,                      # Further facts to save with the model
@@ -207,12 +209,13 @@ class TextModel:
         "Train a translator on sentence pairs."
         check_known(options, RunOptions)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
-        parent = _Parent(start, old, mix, fixed, pair, cache_dir, new_pieces)
+        parent = _Parent(start, old, mix, fixed, pair, new_pieces)
+        if training is None: training = parent.training()
         config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
         with report_phases(progress):
-            data = _TranslationData(parent.mixed(train, training.seed), valid, training, tokenizer,
-                                    vocab_size, pair, cache_dir, progress, parent)
+            data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
+                                    tokenizer, vocab_size, pair, cache_dir, progress, parent)
             data.further = parent.origin | (about or {})
             if training.guided_alignment or alignments is not None:
                 data.guide(config, alignments, parent, training.guided_alignment)
@@ -237,6 +240,23 @@ class TextModel:
     )->Path:        # The folder
         "Write weights, tokenizers, configuration and model card, all or nothing."
         return save_model_folder(self, folder, dtype, int8)
+
+# %% ../../nbs/54_translator.ipynb #f59075e6
+_RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
+
+@patch
+def forget_results(self:TextModel):
+    "Remove what was measured with other weights from `about`, with a warning."
+    sums, told = self.described
+    self.described = weights_sums(self.model), dict(self.about)
+    if self.described[0] == sums: return
+    stale = [name for name in _RESULTS if name in self.about
+             and (name not in told or self.about[name] is told[name])]
+    for name in stale: del self.about[name]
+    if self.history: self.about["weights"] = "changed after the training"
+    if stale:
+        warnings.warn(f"the weights have changed since they were trained and scored: "
+                      f"{', '.join(stale)} are left out of the card.", stacklevel=4)
 
 # %% ../../nbs/54_translator.ipynb #54a00011
 @patch(cls_method=True)
@@ -549,6 +569,7 @@ def _copy_with(translator, model):
     other = copy.copy(translator)
     other.about = dict(translator.about)
     other.model = model
+    other.described = weights_sums(model), translator.described[1]
     return other
 
 # %% ../../nbs/54_translator.ipynb #54d00001
@@ -703,8 +724,8 @@ def _check_pieces(tokenizers, new_pieces):
 
 def _with_pieces(tokenizers, pairs, new_pieces):
     "Both tokenizers with pieces of new pairs."
-    sides = [*zip(*pairs)]
     with phase("learning new pieces"):
+        sides = [*zip(*pairs)]
         source, target = tokenizers
         if source is target: return (source.extended(chain(*sides), new_pieces),) * 2
         return tuple(old.extended(side, new_pieces) for old, side in zip(tokenizers, sides))
@@ -717,12 +738,25 @@ def _with_longer(tensors, old_tokenizers, tokenizers):
     return tensors
 
 # %% ../../nbs/54_translator.ipynb #21d55b84
+def _trained_pairs(start, pairs):
+    "The pairs that a model was trained with; all of them where its training pairs are not known."
+    if not start.training_pairs: return pairs
+    own = [two for two, seen in zip(pairs, start.training_pairs.known(pairs)) if seen]
+    if not own:
+        raise ValueError("old: start was trained with none of these pairs: give those of its "
+                         "training, or give new ones as train.")
+    if lost := len(pairs) - len(own):
+        warnings.warn(f"old: start was not trained with {lost:,} of {len(pairs):,} pairs, which "
+                      "are left out.", stacklevel=4)
+    return own
+
+# %% ../../nbs/54_translator.ipynb #d6ce5e30
 class _Parent:
     "A translator that is trained further; without one, a training from random weights."
-    def __init__(self, start, old, mix, fixed, pair, cache_dir, new_pieces):
+    def __init__(self, start, old, mix, fixed, pair, new_pieces):
         self.start = start
         self.old = None
-        self.mix = mix
+        self.mix = .3 if mix is None else mix
         self.fixed = fixed
         self.new_pieces = new_pieces
         self.originals = None # number of new pairs that are no typed copies; None: all
@@ -731,23 +765,25 @@ class _Parent:
         self.origin = {} # those of the start
         _check_pieces((), new_pieces)
         if start is None:
-            options = dict(old=old, fixed=fixed or None, new_pieces=new_pieces)
+            options = dict(old=old, mix=mix, fixed=fixed, new_pieces=new_pieces)
             given = [name for name, value in options.items() if value]
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
         own = ",".join(start.about.get("directions") or [start.about.get("pair", pair)])
         if own != pair: raise ValueError(f"pair={pair!r}, but start translates {own!r}.")
-        if cache_dir is not None: raise ValueError("cache_dir and start exclude each other.")
-        check_number("mix", mix, 0, 0.99)
-        if old is not None: self.old = check_pairs(as_pairs(old, pair, "old"), "old")
+        check_number("mix", self.mix, 0, 0.99)
+        if mix and old is None:
+            raise ValueError(f"mix={mix} needs old, the earlier training pairs.")
+        if old is not None:
+            self.old = _trained_pairs(start, check_pairs(as_pairs(old, pair, "old"), "old"))
         digest = weights_digest(start.model)
-        mixed = dict(mix=mix, old=pairs_digest(self.old)) if self.old else {}
+        mixed = dict(mix=self.mix, old=pairs_digest(self.old)) if self.old else {}
         self.facts = dict(start=digest, fixed=list(fixed)) | mixed
         if new_pieces: self.facts["new_pieces"] = new_pieces
         _check_pieces(self.own_tokenizers(), new_pieces)
         with fixed_parameters(start.model, fixed): pass # raises for an unknown name
-        kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test")
+        kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test", "parent")
                 if name in start.about}
         self.origin = dict(parent=kept)
 
@@ -764,6 +800,11 @@ class _Parent:
         if not self.new_pieces: return own
         return _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
 
+    def training(self):
+        "The usual hyper-parameters of a training."
+        if self.start is None: return TrainingConfig()
+        return further_recipe(self.start.config, TrainingConfig())[1]
+
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
         if self.start is None: return config
@@ -774,11 +815,12 @@ class _Parent:
                                  "only its dropout can change.")
         return config or self.start.config
 
-    def mixed(self, train, seed):
-        "The training pairs with some of the old ones."
-        if isinstance(train, TypedPairs): self.originals = train.originals
+    def mixed(self, train, seed, place=None):
+        "The training pairs with some of the old ones; on disk beside a place."
+        if isinstance(train, (TypedPairs, JoinedPairs)): self.originals = train.originals
         if not self.old: return train
-        new = check_pairs(as_pairs(train, self.start.about.get("pair", "de-en"), "train"), "train")
+        new = as_pairs(train, self.start.about.get("pair", "de-en"), "train", place)
+        if place is None: new = check_pairs(new, "train")
         self.count = len(new)
         return mix_pairs(new, self.old, self.mix, seed)
 
@@ -820,7 +862,8 @@ class _TranslationData:
         self.valid_pairs = valid
         if self.stored:
             self.tokenizers, self.batches = stored_batches(
-                train, cache_dir, training, tokenizer, vocab_size, pair, progress)
+                train, cache_dir, training, tokenizer, vocab_size, pair, progress,
+                parent.tokenizers(train))
             digest = self.batches.digest
         else:
             train = check_pairs(train, "train")
@@ -903,11 +946,13 @@ def _train(cls, parent, data, config, training, options):
         begun.about = data.about(config, training, [])
         parent.add_data(begun, data)
         save_rest(begun, folder/"translator")
-    options = dict(prepare=prepare) | options
+    options = dict(prepare=prepare, on_result=None) | options
+    said = [] # about the weights of the result
+    options["on_result"] = all_of(said.append, options["on_result"] or said.append)
     with fixed_parameters(model, parent.fixed):
         history = fit_model(model, data.batches, data.valid, training,
                             fingerprint=data.fingerprint(config), **options)
-    about = data.about(config, training, history)
+    about = data.about(config, training, history) | dict(weights=said[0])
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))
     parent.add_data(translator, data)

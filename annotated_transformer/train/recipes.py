@@ -29,15 +29,16 @@ from annotated_transformer.config import (
 from annotated_transformer.data.corpora import (
     CORPORA,
     HubPairs,
+    JoinedPairs,
     hub_library,
     load_splits,
     pairs_digest,
+    take_pairs,
     with_copies,
 )
 from annotated_transformer.data.shards import (
     ShardedBatches,
     check_free,
-    checked_pairs,
     read_note,
     store_pairs,
     stream_ids,
@@ -47,8 +48,8 @@ from ..checks import check_choice, check_number, short_repr, short_text
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.normalize import clean_text
-from ..data.pairs import languages
-from ..data.words import WordTokenizer, special_ids
+from ..data.pairs import checked_pairs, languages
+from ..data.words import WordTokenizer, special_ids, vocabulary_digest
 from ..files import file_lock
 from ..signals import counted, phase
 from .run import RunOptions
@@ -161,12 +162,12 @@ def repeat_pairs(
     pairs:Sequence, # Sentence pairs
     weight:float,   # How often each occurs; a fraction is a share of them
     seed:int=0,     # Seed of the choice
-)->list:            # The same pairs, in their order, so many times; then the share
+)->list[Sequence]:  # The same pairs, in their order, so many times; then the share
     "Repeat sentence pairs."
     times = int(weight)
     count = round((weight - times) * len(pairs))
     chosen = random.Random(seed).sample(range(len(pairs)), count)
-    return [*pairs] * times + [pairs[i] for i in sorted(chosen)]
+    return [pairs] * times + [take_pairs(pairs, sorted(chosen))]
 
 # %% ../../nbs/41_recipes.ipynb #41a00003
 def load_mixture(
@@ -174,8 +175,9 @@ def load_mixture(
     pair:str="de-en",   # Languages, source first
     filtered:bool=False, # Drop training pairs as `filter_pairs` does
     typed:float=0.,     # Share of the training pairs that get a typed copy
+    on_disk:bool=False, # Keep the training pairs of paths on disk
     **options,          # `skip_bad` and `unescape` of `read_pairs`, for paths
-)->dict[str, list]:     # Pairs of `train`, `valid` and `test`
+)->dict[str, Sequence]: # Pairs of `train`, `valid` and `test`
     "Load the three splits of several corpora."
     entries = [read_weight(entry) for entry in data]
     names = [name for name, _ in entries]
@@ -183,18 +185,23 @@ def load_mixture(
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"data has {short_repr(name)} twice: give it once, with a weight.")
-    loaded = [load_splits(name, pair, filtered=filtered, **({} if name in CORPORA else options))
+    loaded = [load_splits(name, pair, on_disk, filtered, **({} if name in CORPORA else options))
               for name in names]
     splits = {split: [two for own in loaded for two in own[split]] for split in ("valid", "test")}
     held = {clean_text(source) for pairs in splits.values() for source, _ in pairs}
-    train = []
+    parts = []
     for (name, weight), own in zip(entries, loaded):
-        pairs = [two for two in own["train"] if clean_text(two[0]) not in held]
-        if lost := len(own["train"]) - len(pairs):
+        numbers = [i for i, (source, _) in enumerate(own["train"])
+                   if clean_text(source) not in held]
+        pairs = own["train"]
+        if lost := len(pairs) - len(numbers):
             warnings.warn(f"{name}: {lost:,} training pairs have a source of the validation or "
                           "test pairs, and are left out.", stacklevel=2)
-        train += repeat_pairs(pairs, weight)
+            pairs = take_pairs(pairs, numbers)
+        parts += repeat_pairs(pairs, weight)
+    train = JoinedPairs(parts)
     if not train: raise ValueError("data has no training pairs: give larger weights.")
+    if not on_disk: train = list(train)
     if typed: train = with_copies(train, typed, pair)
     return dict(train=train) | splits
 
@@ -204,13 +211,14 @@ def mix_pairs(
     old:Sequence[tuple[str, str]], # Pairs of the earlier training
     share:float=0.3,               # Share of old pairs in the result
     seed:int=0,                    # Seed of the choice
-)->list[tuple[str, str]]:          # All new pairs, then old ones; repeated where there are too few
+)->Sequence[tuple[str, str]]:      # All new pairs, then old ones; repeated where there are too few
     "Mix pairs of an earlier training into new ones, so that a model forgets less."
     check_number("mix", share, 0, 0.99)
     count = round(len(new) * share / (1 - share))
     order = [*range(len(old))]
     random.Random(seed).shuffle(order)
-    return [*new, *(old[i] for i in islice(cycle(order), count))]
+    chosen = [old[i] for i in islice(cycle(order), count)]
+    return [*new, *chosen] if isinstance(new, list) else JoinedPairs((new, chosen))
 
 # %% ../../nbs/41_recipes.ipynb #a167abc5
 def _check_cache(pairs, cache_dir, training):
@@ -236,8 +244,8 @@ def _new_vocabulary(pairs, kind, vocab_size, pair):
     tokenizers = train_tokenizers(pairs, kind, vocab_size, pair)
     return tokenizers, [tokenizer.state() for tokenizer in dict.fromkeys(tokenizers)]
 
-def _stored_vocabulary(folder, wanted):
-    "Tokenizers and their states as an earlier call stored them; None in a new folder."
+def _stored_vocabulary(folder, wanted, given):
+    "Tokenizers and their states as an earlier call had them; None in a new folder."
     if not (folder/"pairs.json").is_file(): return check_free(folder)
     stored = read_note(folder)["about"]
     remedy = "give another cache_dir, or remove this one."
@@ -247,6 +255,7 @@ def _stored_vocabulary(folder, wanted):
         if stored.get(name) != value:
             raise ValueError(f"{name}={short_repr(value)}, but {folder} was stored with "
                              f"{short_repr(stored.get(name))}: {remedy}")
+    if given: return given, None
     vocabulary = stored["vocabulary"]
     try: tokenizers = _read_vocabulary(vocabulary, wanted["tokenizer"])
     except Exception as e: # the library of the tokenizer raises its own kinds
@@ -280,6 +289,7 @@ def stored_batches(
     vocab_size:int=8000,             # As in `train_tokenizers`
     pair:str="de-en",                # Languages, source first
     progress:bool=True,              # Show a progress bar
+    tokenizers:tuple|None=None,      # Source and target tokenizer; None: they are trained
 )->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
     "Tokenizers and batches of a corpus on disk; the first call creates it."
     hub_library()
@@ -290,10 +300,13 @@ def stored_batches(
         digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
     wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
                   most=max_len, corpus=digest)
-    _stored_vocabulary(folder, wanted) # raises before a lock file is made
+    if tokenizers: wanted |= dict(tokenizer=vocabulary_digest(*tokenizers), vocab_size=None)
+    _stored_vocabulary(folder, wanted, tokenizers) # raises before a lock file is made
     with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
-        stored = _stored_vocabulary(folder, wanted)
-        tokenizers, vocabulary = stored or _new_vocabulary(pairs, kind, vocab_size, pair)
+        stored = _stored_vocabulary(folder, wanted, tokenizers)
+        given = tokenizers and (tokenizers, None)
+        learned = stored or given or _new_vocabulary(pairs, kind, vocab_size, pair)
+        tokenizers, vocabulary = learned
         chunk = 100 if stored else 5000
         ids = stream_ids(checked_pairs(pairs, "train"), *tokenizers, chunk=chunk)
         if not progress: ids = counted(ids, "encoding and storing", len(pairs))
@@ -303,7 +316,9 @@ def stored_batches(
         about = wanted | dict(vocabulary=vocabulary)
         store = store_pairs(chain([first], short), folder, about, progress=progress)
         if stored: _check_store(store, tokenizers)
-        batches = ShardedBatches(store, training.max_tokens, training.seed)
+        special = special_ids(*tokenizers)
+        batches = ShardedBatches(store, training.max_tokens, training.seed, special.pad,
+                                 special.bos, special.eos)
     _check_left_out("train", len(pairs) - len(batches.pairs), len(pairs), max_len)
     return tokenizers, batches
 
@@ -359,23 +374,33 @@ def read_settings(
     names:dict|None=None,  # Types by name; None: the fields of both configurations
 )->dict:                   # Values by name
     "Parse settings."
-    if names is None:
+    own = names is not None
+    if not own:
         names = setting_types(TransformerConfig, TrainingConfig)
         names |= dict.fromkeys(MOVED_FIELDS, "float|None")
     settings = {}
     for item in (text or "").split():
         name, _, value = item.partition("=")
         if name not in names or not value:
+            choice = f"one of {', '.join(names)}" if own else "a name that --set help lists"
             raise ValueError(f"set={short_repr(item)} is not a setting{_hint(name, names)}: "
-                             f"write name=value with one of {', '.join(names)}.")
+                             f"write name=value with {choice}.")
         if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
         settings[name] = read_value(value, names[name])
     return settings
 
-def _hint(name, names)->str:
+def _hint(text, names)->str:
     "The most similar field, as a part of an error message; perhaps empty."
-    near = get_close_matches(name[:100], names, 1)
+    word = text[:100].lower()
+    usual = [setting for name, setting in _PARTS.items() if name in word]
+    if usual and usual[0].partition("=")[0] in names: return f", did you mean {usual[0]}"
+    near = get_close_matches(word, names, 1)
     return f", did you mean {near[0]}=" if near else ""
+
+_PARTS = dict( # Part of a model, as others name it -> the setting
+    rms="norm=rms", swiglu="ffn=swiglu", gelu="ffn=gelu", rotary="positions=rotary",
+    rope="positions=rotary", alibi="positions=alibi", gqa="kv_heads=2", ssru="decoder=ssru",
+    muon="optimizer=muon", adamw="optimizer=adamw", cosine="schedule=cosine")
 
 # %% ../../nbs/41_recipes.ipynb #f1144e4e
 def recipe(
