@@ -946,12 +946,13 @@ def _train(cls, parent, data, config, training, options):
         begun.about = data.about(config, training, [])
         parent.add_data(begun, data)
         save_rest(begun, folder/"translator")
-    options = dict(prepare=prepare, on_result=None) | options
+    options = dict(prepare=prepare) | options
+    on_result = options.pop("on_result", None)
     said = [] # about the weights of the result
-    options["on_result"] = all_of(said.append, options["on_result"] or said.append)
     with fixed_parameters(model, parent.fixed):
-        history = fit_model(model, data.batches, data.valid, training,
+        history = fit_model(model, data.batches, data.valid, training, on_result=said.append,
                             fingerprint=data.fingerprint(config), **options)
+    if on_result: on_result(said[0])
     about = data.about(config, training, history) | dict(weights=said[0])
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))

@@ -398,9 +398,10 @@ def _hint(text, names)->str:
     return f", did you mean {near[0]}=" if near else ""
 
 _PARTS = dict( # Part of a model, as others name it -> the setting
-    rms="norm=rms", swiglu="ffn=swiglu", gelu="ffn=gelu", rotary="positions=rotary",
-    rope="positions=rotary", alibi="positions=alibi", gqa="kv_heads=2", ssru="decoder=ssru",
-    muon="optimizer=muon", adamw="optimizer=adamw", cosine="schedule=cosine")
+    rms="norm=rms", swiglu="ffn=swiglu", gelu="ffn=gelu", silu="ffn=silu",
+    rotary="positions=rotary", rope="positions=rotary", alibi="positions=alibi", gqa="kv_heads=2",
+    ssru="decoder=ssru", prenorm="norm_first=true", postnorm="norm_first=false", heads="h=4",
+    layers="N=6", muon="optimizer=muon", adamw="optimizer=adamw", cosine="schedule=cosine")
 
 # %% ../../nbs/41_recipes.ipynb #f1144e4e
 def recipe(
