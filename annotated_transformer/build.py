@@ -47,7 +47,8 @@ def build(
 )->EncoderDecoder:            # Initialized model
     "Build a model from its configuration."
     if not isinstance(config, TransformerConfig):
-        raise TypeError(f"config={config!r:.40} is no TransformerConfig")
+        raise TypeError(f"config={config!r:.40} is no TransformerConfig: "
+                        "give one, such as preset('small').")
     if tgt_vocab is None: tgt_vocab = src_vocab
     check_fits(config, src_vocab, tgt_vocab)
     return _replace_parts(make_model(src_vocab, tgt_vocab, **core_settings(config)), config)

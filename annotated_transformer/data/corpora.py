@@ -233,7 +233,11 @@ def as_pairs(
         check_pair_list(pairs, name)
         table = pairs
     if place is None or isinstance(table, Sequence): return table
-    return keep_on_disk(checked_pairs(table, name), pair, place)
+    pairs = checked_pairs(table, name)
+    first = next(pairs, None)
+    if first is None:
+        raise ValueError(f"{name} is empty: give at least one (source, target) pair.")
+    return keep_on_disk(chain([first], pairs), pair, place)
 
 # %% ../../nbs/31_corpora.ipynb #b0a65f3c
 def _load_error(path, pair, split, cause):

@@ -479,6 +479,8 @@ def _scanner(path, src, tgt):
     file = _existing(name) if _ending(path) in _TABLES + _JSON else None
     both = [_existing(f"{path}.{lang}") for lang in (src, tgt)] if file is None else [None]
     if None not in both: return both, partial(_scan_parallel, *both)
+    if file is None and _ending(path) in _TABLES + _JSON:
+        raise FileNotFoundError(f"no pairs at {short_text(path)}: there is no such file.")
     if file is None:
         raise FileNotFoundError(f"no pairs at {short_text(path)}: it is no .tsv, .csv or .jsonl "
                                 f"file, and no prefix of `.{src}` and `.{tgt}` files.")

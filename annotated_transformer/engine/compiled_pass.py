@@ -63,7 +63,7 @@ def compiled_layers(
         form = layer_form(program, many, layers)
         if form is None and "warned" not in program.kept:
             program.kept["warned"] = True # once for both stacks
-            warn_not_compiled("the model has parts or a type without code")
+            warn_not_compiled("no code for qk_norm, ssru, own parts, types but float32")
         code = compiled_step(form) if form is not None and is_worth(form) else None
         program.kept[many, encoder] = code, [] if code is None else [*map(layer_tensors, layers)]
     return program.kept[many, encoder]
@@ -154,7 +154,7 @@ def compile_layers(
     program = program_of(model, CompiledLinear(int8))
     forms = [layer_form(program, False, program.encoder)]
     forms += [layer_form(program, many, program.decoder) for many in (False, True)]
-    if None in forms: raise TypeError("the model has parts or a type without code.")
+    if None in forms: raise TypeError("no code for qk_norm, ssru, own parts, types but float32.")
     compiled = [form for form in forms if form is not None and is_worth(form)]
     for form in compiled: stored_code(form)
     return compiled

@@ -122,6 +122,9 @@ def _settings(variables):
     for name, value in variables.items():
         if value.dim(): continue
         side, _, setting = name.partition("/")
+        if setting.endswith("rotary_base"):
+            raise ValueError("its rotary positions are written only; convert the folder that it "
+                             "was made from")
         if setting in _READ: values[side][setting] = value.item()
         elif value.item() != _USUAL.get(setting, 0):
             raise ValueError(f"{name} is {value.item()}, an EncoderDecoder has "

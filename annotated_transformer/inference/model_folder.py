@@ -49,6 +49,7 @@ from annotated_transformer.train.checkpoints import (
     check_checkpoint,
     check_fit,
     copy_weights,
+    epoch_folders,
     plain_name,
     plain_names,
     read_header,
@@ -152,6 +153,8 @@ def _data_facts(about, label=""):
     facts = {name: about[name] for name in ("corpus", "pairs", "data") if name in about}
     corpus = facts.get("corpus")
     if isinstance(corpus, list): facts["corpus"] = " + ".join(map(str, corpus))
+    if about.get("old_pairs") and "pairs" in facts:
+        facts["pairs"] = f"{facts['pairs']} pairs, {about['old_pairs']} of them old"
     return [f"{label.format(name)}{value}" for name, value in facts.items()]
 
 def _domain_facts(about):
@@ -160,8 +163,9 @@ def _domain_facts(about):
     facts = {}
     for name, scores in (domains if isinstance(domains, dict) else {}).items():
         if not isinstance(scores, dict): continue
+        split = "validation" if name == "earlier" else "test"
         facts[f"{name} corpus"] = (f"BLEU {scores.get('before')} before and {scores.get('after')} "
-                                   f"after, {scores.get('sentences')} sentences")
+                                   f"after, {scores.get('sentences')} {split} sentences")
         if scores.get("known"): facts[f"{name} corpus"] += f", {scores['known']} trained on before"
     return facts
 
@@ -170,7 +174,10 @@ def _start_facts(about):
     if not about.get("start"): return None
     facts = [f"weights {str(about['start'])[:16]}"]
     parent = about.get("parent")
-    facts += _data_facts(parent if isinstance(parent, dict) else {}, "{} ")
+    while isinstance(parent, dict):
+        if changed := parent.get("weights"): facts.append(f"its weights {changed}")
+        facts += _data_facts(parent, "{} ")
+        if parent := parent.get("parent"): facts.append("before that")
     if about.get("mix"): facts.append(f"{about['mix']} of the pairs from its own data")
     if about.get("new_pieces"): facts.append(f"{about['new_pieces']} new pieces")
     if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
@@ -449,15 +456,23 @@ def _find_folder(folder):
 
 
 # %% ../../nbs/44_model_folder.ipynb #9976c93b
+_NO_MODEL = { # File -> what its folder is
+    "generation_config.json": "a folder of transformers, which at-convert and "
+                              "Translator.from_other read",
+    "decoder.onnx": "an export for ONNX, which OnnxTranslator opens",
+    "model.bin": "a folder of CTranslate2, which at-convert and Translator.from_other read"}
+
 class SavedModel:
     "A saved folder; its files are compared with the manifest, each once, before they are read."
     def __init__(self, folder):
         self.folder = resolve_backup(_find_folder(folder))
         if not self.folder.is_dir():
             raise FileNotFoundError(f"{self.folder} is not a folder: {_SAVED}")
-        if (self.folder/"generation_config.json").is_file():
-            raise ValueError(f"{self.folder} is a folder of transformers, which at-convert and "
-                             "Translator.from_other read.")
+        for name, kind in _NO_MODEL.items():
+            if (self.folder/name).is_file(): raise ValueError(f"{self.folder} is {kind}.")
+        if epochs := epoch_folders(self.folder):
+            raise ValueError(f"{self.folder} is the folder of a training: give one of its epochs, "
+                             f"such as {epochs[-1].name}, or what save_pretrained wrote.")
         self.listed = read_manifest(self.folder, VERSIONS)
 
     def path(self, name, check=None):

@@ -243,6 +243,7 @@ class TextModel:
 
 # %% ../../nbs/54_translator.ipynb #f59075e6
 _RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
+_CHANGED = "changed after the training"
 
 @patch
 def forget_results(self:TextModel):
@@ -253,7 +254,7 @@ def forget_results(self:TextModel):
     stale = [name for name in _RESULTS if name in self.about
              and (name not in told or self.about[name] is told[name])]
     for name in stale: del self.about[name]
-    if self.history: self.about["weights"] = "changed after the training"
+    if self.history: self.about["weights"] = _CHANGED
     if stale:
         warnings.warn(f"the weights have changed since they were trained and scored: "
                       f"{', '.join(stale)} are left out of the card.", stacklevel=4)
@@ -743,8 +744,8 @@ def _trained_pairs(start, pairs):
     if not start.training_pairs: return pairs
     own = [two for two, seen in zip(pairs, start.training_pairs.known(pairs)) if seen]
     if not own:
-        raise ValueError("old: start was trained with none of these pairs: give those of its "
-                         "training, or give new ones as train.")
+        raise ValueError("old: none of these pairs is known from the training of start: give those "
+                         "of its training, or give new ones as train.")
     if lost := len(pairs) - len(own):
         warnings.warn(f"old: start was not trained with {lost:,} of {len(pairs):,} pairs, which "
                       "are left out.", stacklevel=4)
@@ -785,6 +786,7 @@ class _Parent:
         with fixed_parameters(start.model, fixed): pass # raises for an unknown name
         kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test", "parent")
                 if name in start.about}
+        if start.about.get("weights") == _CHANGED: kept["weights"] = _CHANGED
         self.origin = dict(parent=kept)
 
     def own_tokenizers(self):
@@ -822,7 +824,9 @@ class _Parent:
         new = as_pairs(train, self.start.about.get("pair", "de-en"), "train", place)
         if place is None: new = check_pairs(new, "train")
         self.count = len(new)
-        return mix_pairs(new, self.old, self.mix, seed)
+        pairs = mix_pairs(new, self.old, self.mix, seed)
+        self.origin["old_pairs"] = len(pairs) - len(new)
+        return pairs
 
     def copy_to(self, model, tokenizers):
         "Copy the weights of the start into a model, and return it."
@@ -880,6 +884,7 @@ class _TranslationData:
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
         _warn_empty(self.batches.pairs, self.tokenizers)
         self.left_out = len(train) - len(self.batches.pairs)
+        if parent.start: vocab_size = None # that of the start
         self.facts = dict(pair=pair, tokenizer=tokenizer, vocab_size=vocab_size, data=digest,
                           vocabulary=vocabulary_digest(*self.tokenizers))
         if tokens: self.facts["directions"] = tokens

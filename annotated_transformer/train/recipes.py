@@ -179,6 +179,7 @@ def load_mixture(
     **options,          # `skip_bad` and `unescape` of `read_pairs`, for paths
 )->dict[str, Sequence]: # Pairs of `train`, `valid` and `test`
     "Load the three splits of several corpora."
+    if isinstance(data, (str, os.PathLike)): data = [data]
     entries = [read_weight(entry) for entry in data]
     names = [name for name, _ in entries]
     if not names: raise ValueError("data is empty: give at least one corpus.")
@@ -252,6 +253,9 @@ def _stored_vocabulary(folder, wanted, given):
     if not isinstance(stored, dict) or "vocabulary" not in stored:
         raise ValueError(f"cache_dir={folder} holds pairs without their vocabulary: {remedy}")
     for name, value in wanted.items():
+        if name == "corpus" and stored.get(name) != value:
+            raise ValueError(f"train has other sentences (corpus=…) than {folder} was stored with: "
+                             f"{remedy}")
         if stored.get(name) != value:
             raise ValueError(f"{name}={short_repr(value)}, but {folder} was stored with "
                              f"{short_repr(stored.get(name))}: {remedy}")

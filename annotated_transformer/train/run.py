@@ -156,6 +156,9 @@ def check_settings(began, now, free=()):
         if data in _DATA_NAMES and field not in ("max_tokens", "seed", "pad"):
             raise ValueError(f"{_DATA_NAMES[data]} ({name}) is not what the run began with: "
                              "give the same sentences in the same order, or another out.")
+        if name == "store":
+            raise ValueError(f"the run began {'with' if old else 'without'} cache_dir: continue it "
+                             "in the same way, or give another out.")
         change = f"{name}={short_repr(new)}, but the run began with {short_repr(old)}"
         if name == "epochs":
             raise ValueError(f"{change}, where its learning rate ends (schedule='cosine'): finish "
