@@ -183,6 +183,7 @@ def train_mode(mode, folder, parent):
     from annotated_transformer.train.checkpoints import epoch_folders
     torch.set_num_threads(1)
     old, pairs = ([(p.src, p.tgt) for p in pocket_pairs(24, seed=seed)] for seed in (4, 5))
+    if parent is None: pairs = old # of the start
     model, settings, options = MODES[mode]
     model = TransformerConfig(**dict(N=1, d_model=16, d_ff=32, h=2, tie='all') | model)
     settings = dict(epochs=3, max_tokens=200, warmup_steps=10, average_checkpoints=2) | settings
