@@ -570,7 +570,8 @@ def _copy_with(translator, model):
     other = copy.copy(translator)
     other.about = dict(translator.about)
     other.model = model
-    other.described = weights_sums(model), translator.described[1]
+    if model is not translator.model:
+        other.described = weights_sums(model), translator.described[1]
     return other
 
 # %% ../../nbs/54_translator.ipynb #54d00001

@@ -12,6 +12,7 @@ import os
 import random
 import re
 import warnings
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -192,8 +193,8 @@ def load_mixture(
     held = {clean_text(source) for pairs in splits.values() for source, _ in pairs}
     parts = []
     for (name, weight), own in zip(entries, loaded):
-        numbers = [i for i, (source, _) in enumerate(own["train"])
-                   if clean_text(source) not in held]
+        numbers = array("q", (i for i, (source, _) in enumerate(own["train"])
+                              if clean_text(source) not in held))
         pairs = own["train"]
         if lost := len(pairs) - len(numbers):
             warnings.warn(f"{name}: {lost:,} training pairs have a source of the validation or "
@@ -253,12 +254,12 @@ def _stored_vocabulary(folder, wanted, given):
     if not isinstance(stored, dict) or "vocabulary" not in stored:
         raise ValueError(f"cache_dir={folder} holds pairs without their vocabulary: {remedy}")
     for name, value in wanted.items():
-        if name == "corpus" and stored.get(name) != value:
+        if stored.get(name) == value: continue
+        if name == "corpus":
             raise ValueError(f"train has other sentences (corpus=…) than {folder} was stored with: "
                              f"{remedy}")
-        if stored.get(name) != value:
-            raise ValueError(f"{name}={short_repr(value)}, but {folder} was stored with "
-                             f"{short_repr(stored.get(name))}: {remedy}")
+        raise ValueError(f"{name}={short_repr(value)}, but {folder} was stored with "
+                         f"{short_repr(stored.get(name))}: {remedy}")
     if given: return given, None
     vocabulary = stored["vocabulary"]
     try: tokenizers = _read_vocabulary(vocabulary, wanted["tokenizer"])
@@ -304,13 +305,17 @@ def stored_batches(
         digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
     wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
                   most=max_len, corpus=digest)
-    if tokenizers: wanted |= dict(tokenizer=vocabulary_digest(*tokenizers), vocab_size=None)
+    if tokenizers:
+        wanted |= dict(tokenizer=vocabulary_digest(*tokenizers), vocab_size=None)
+        if special_ids(*tokenizers).ends:
+            raise ValueError("cache_dir keeps no ends of sources other than </s>: train this "
+                             "model without cache_dir.")
     _stored_vocabulary(folder, wanted, tokenizers) # raises before a lock file is made
     with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
         stored = _stored_vocabulary(folder, wanted, tokenizers)
         given = tokenizers and (tokenizers, None)
-        learned = stored or given or _new_vocabulary(pairs, kind, vocab_size, pair)
-        tokenizers, vocabulary = learned
+        tokenizers, vocabulary = (stored or given
+                                  or _new_vocabulary(pairs, kind, vocab_size, pair))
         chunk = 100 if stored else 5000
         ids = stream_ids(checked_pairs(pairs, "train"), *tokenizers, chunk=chunk)
         if not progress: ids = counted(ids, "encoding and storing", len(pairs))
