@@ -39,10 +39,10 @@ def best_device(
 
 # %% ../../nbs/34_hardware.ipynb #d51cd918
 def _bf16_unit()->str|None: # "AMX", "AVX512_BF16" or None
-    "Return the instructions of this processor that multiply bfloat16."
-    units = dict(amx_tile="AMX", avx512_bf16="AVX512_BF16")
+    "Return the instructions by which this processor multiplies bfloat16 faster than float32."
     def supported(unit): return getattr(torch.cpu, f"_is_{unit}_supported", lambda: False)()
-    return next((name for unit, name in units.items() if supported(unit)), None)
+    if supported("amx_tile"): return "AMX"
+    return "AVX512_BF16" if supported("avx512_bf16") and "AMD" in _processor_name() else None
 
 def fast_bf16(
     device:str, # Device of the model
