@@ -15,12 +15,12 @@ import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from itertools import chain, cycle, islice
 from pathlib import Path
 
 from annotated_transformer.config import (
     MOVED_FIELDS,
+    SYNONYMS,
     TrainingConfig,
     TransformerConfig,
     preset,
@@ -45,7 +45,13 @@ from annotated_transformer.data.shards import (
     stream_ids,
 )
 
-from ..checks import check_choice, check_number, short_repr, short_text
+from annotated_transformer.checks import (
+    check_choice,
+    check_number,
+    short_repr,
+    short_text,
+    similar_setting,
+)
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.normalize import clean_text
@@ -392,25 +398,14 @@ def read_settings(
         name, _, value = item.partition("=")
         if name not in names or not value:
             choice = f"one of {', '.join(names)}" if own else "a name that --set help lists"
-            raise ValueError(f"set={short_repr(item)} is not a setting{_hint(name, names)}: "
+            near = similar_setting(name, value, names, SYNONYMS)
+            if near in names: near += "="
+            hint = ", did you mean " + near.replace("'", "") if near else ""
+            raise ValueError(f"set={short_repr(item)} is not a setting{hint}: "
                              f"write name=value with {choice}.")
         if name in settings: raise ValueError(f"set={short_repr(text)} has {name} twice.")
         settings[name] = read_value(value, names[name])
     return settings
-
-def _hint(text, names)->str:
-    "The most similar field, as a part of an error message; perhaps empty."
-    word = text[:100].lower()
-    usual = [setting for name, setting in _PARTS.items() if name in word]
-    if usual and usual[0].partition("=")[0] in names: return f", did you mean {usual[0]}"
-    near = get_close_matches(word, names, 1)
-    return f", did you mean {near[0]}=" if near else ""
-
-_PARTS = dict( # Part of a model, as others name it -> the setting
-    rms="norm=rms", swiglu="ffn=swiglu", gelu="ffn=gelu", silu="ffn=silu",
-    rotary="positions=rotary", rope="positions=rotary", alibi="positions=alibi", gqa="kv_heads=2",
-    ssru="decoder=ssru", prenorm="norm_first=true", postnorm="norm_first=false", heads="h=4",
-    layers="N=6", muon="optimizer=muon", adamw="optimizer=adamw", cosine="schedule=cosine")
 
 # %% ../../nbs/41_recipes.ipynb #f1144e4e
 def recipe(
