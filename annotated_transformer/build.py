@@ -136,6 +136,7 @@ def check_fits(
     N_decoder = c.N_decoder or c.N
     d_k = c.d_k or c.d_model // c.h
     _attention_kinds(config) # raises if they exclude each other
+    with torch.device("meta"): position_scheme(c.positions)[1](1, d_k) # raises for a wrong width
     attentions = c.N + (1 if c.decoder == "ssru" else 2) * N_decoder
     heads = (c.h + (c.kv_heads or c.h)) * (d_k + (c.d_v or d_k)) * attentions
     if c.decoder == "ssru": heads += 2 * c.d_model * N_decoder

@@ -75,6 +75,22 @@ def _move_batches(batches, device):
         with memory_error(f"a batch of {len(batch.src)} pairs"): moved = to_device(batch, device)
         yield moved
 
+# %% ../../nbs/39_training.ipynb #9ebecf2f
+@contextmanager
+def _ids_in_range(number, batch, model):
+    "Raise `ValueError` for an error of the block whose cause is an id outside the vocabulary."
+    try: yield
+    except IndexError:
+        sides = (("source", batch.src, model.src_embed), ("target", batch.tgt, model.tgt_embed),
+                 ("target", batch.tgt_y, model.tgt_embed))
+        for side, ids, embed in sides:
+            size, low, high = embed[0].lut.num_embeddings, int(ids.min()), int(ids.max())
+            if 0 <= low and high < size: continue
+            raise ValueError(f"batch {number} (counted from 0) has the {side} id "
+                             f"{low if low < 0 else high}, but the {side} vocabulary of the model "
+                             f"has {size:,} tokens.") from None
+        raise
+
 # %% ../../nbs/39_training.ipynb #2547cb80
 @dataclass
 class BatchLoop:
@@ -87,8 +103,7 @@ class BatchLoop:
     guide:GuidedAttention|None = None # Further loss of training; None: none
 
     def __post_init__(self):
-        if self.max_grad_norm is not None:
-            check_number("max_grad_norm", self.max_grad_norm, low=1e-12)
+        if self.max_grad_norm is not None: check_number("max_grad_norm", self.max_grad_norm, 1e-12)
         if self.state is None: self.state = TrainState()
         self.optimizer = self.worker.optimizer
         self.training = self.optimizer is not None
@@ -127,7 +142,8 @@ class BatchLoop:
         if self.training: rest = f"the weights are those of update {self.state.step}"
         memory = memory_error(f"batch {number} (counted from 0; {size})", rest)
         gradients = gradients_on() if self.training else torch.no_grad()
-        with memory, gradients, self.worker.sync(last):
+        in_range = _ids_in_range(number, batch, self.worker.model)
+        with memory, gradients, self.worker.sync(last), in_range:
             out = self.worker.called(batch.src, batch.tgt, batch.src_mask, batch.tgt_mask)
             total, node = self.loss_compute(out, batch.tgt_y, norm)
             if self.guide: node = node + self.guide(batch.src, batch.tgt_y, norm)
