@@ -218,7 +218,7 @@ def _tokenizers_of(names):
     return [load_tokenizer(user_path("tokenizer", name.strip())) for name in names.split(",")]
 
 _EXPORTS = dict(torch=export_torch, transformers=export_transformers,
-                ctranslate2=export_ctranslate2, onnx=export_onnx)
+                ctranslate2=export_ctranslate2, ct2=export_ctranslate2, onnx=export_onnx)
 
 _CONVERTED = setting_types(TransformerConfig) | dict.fromkeys(("source_bos", "source_eos"), "bool")
 
@@ -231,7 +231,7 @@ def convert(
     source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, file of a checkpoint, or "
                           "a saved model"],
     out:Annotated[str, "Folder to write; what an earlier call wrote is replaced"],
-    to:Annotated[str, "torch, transformers, ctranslate2 or onnx: a folder of that library "
+    to:Annotated[str, "torch, transformers, ctranslate2 (or ct2) or onnx: a folder of that library "
                       "(default: a saved model)"]=None,
     tokenizer:Annotated[str, "Folder of a saved translator, or tokenizer files, where the source "
                              "has none"]=None,

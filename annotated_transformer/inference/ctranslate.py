@@ -122,9 +122,7 @@ def _settings(variables):
     for name, value in variables.items():
         if value.dim(): continue
         side, _, setting = name.partition("/")
-        if setting.endswith("rotary_base"):
-            raise ValueError("its rotary positions are written only; convert the folder that it "
-                             "was made from")
+        if "/rotary_" in name: continue # see `_is_rotary`
         if setting in _READ: values[side][setting] = value.item()
         elif value.item() != _USUAL.get(setting, 0):
             raise ValueError(f"{name} is {value.item()}, an EncoderDecoder has "
@@ -134,6 +132,18 @@ def _settings(variables):
     missing = [name for name in _READ if name not in values["encoder"]]
     if missing: raise ValueError(f"{missing[0]} is missing")
     return values["encoder"]
+
+def _is_rotary(variables, heads):
+    "Whether queries and keys are rotated; raise unless all are, as by `RotaryAttention`."
+    rotary = {name: value.item() for name, value in variables.items() if "/rotary_" in name}
+    if not rotary: return False
+    places = [name.removesuffix("/linear_0/weight") for name in variables
+              if name.endswith("/self_attention/linear_0/weight")]
+    width = variables["encoder/embeddings_0/weight"].size(-1) // max(heads, 1)
+    usual = dict(rotary_base=10_000., rotary_dim=width, rotary_interleave=1)
+    if rotary != {f"{place}/{name}": value for place in places for name, value in usual.items()}:
+        raise ValueError(f"its rotary positions are not those of all layers with {usual}")
+    return True
 
 def _scheme(table):
     "Name of the position scheme of a table, whose numbers may be rounded."
@@ -174,7 +184,8 @@ def read_ctranslate2(
         values, weights = _settings(variables), _renamed(variables)
         if values["activation"] not in _ACTIVATIONS:
             raise ValueError(f"activation={values['activation']} is not one of {_ACTIVATIONS}")
-        positions = _positions(variables, weights)
+        rotary = _is_rotary(variables, values["num_heads"])
+        positions = "rotary" if rotary else _positions(variables, weights)
         if not values["scale_embeddings"]:
             for name in ("src_embed.0.lut.weight", "tgt_embed.0.lut.weight"):
                 weights[name] = weights[name] / math.sqrt(weights[name].size(-1))

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer.checks import (
@@ -22,6 +23,7 @@ from annotated_transformer.checks import (
     check_number,
     is_patched,
     require,
+    short_repr,
     short_text,
 )
 from annotated_transformer.transformer import (
@@ -39,11 +41,18 @@ from ..data.bpe import SubwordTokenizer, load_tokenizer
 from ..data.normalize import HIDDEN, clean_text, is_empty
 from ..data.sentences import split_text
 from ..data.words import SPECIALS, SpecialIds, check_strings, special_ids
-from ..engine.cache import CachedStep, PositionTable, can_cache, position_limit
+from annotated_transformer.engine.cache import (
+    CachedStep,
+    PositionTable,
+    can_cache,
+    is_recurrent,
+    position_limit,
+)
 from ..files import atomic_folder, contents, read_json, write_json, write_text
 from ..layers import SSRU, CombinedAttention, GELUNetwork, SiLUNetwork
 from ..positions import RotaryAttention, ShawAttention
 from ..train.monitoring import run_picture
+from .beam import SearchOptions, search_rows
 from .model_folder import check_place, model_card, save_tokenizers
 from .models import check_described, check_encoder
 
@@ -68,7 +77,8 @@ def _format_settings(config):
     divided = paper | dict(
         positions=("sinusoidal", "learned", "none"), d_model=(c.h * width, c.h * (width + 1)))
     return {
-        "ONNX": dict(decoder=("attention",)),
+        "ONNX": {} if c.decoder == "attention" else dict( # states have the shape of keys
+            kv_heads=(None, c.h), d_k=(None, width), d_v=(None, width)),
         "CTranslate2": paper | dict(
             positions=("sinusoidal", "learned", "rotary", "shaw"),
             final_norm=(None, c.norm_first)),
@@ -79,10 +89,12 @@ def _format_settings(config):
             positions=("sinusoidal",), norm_first=(False,), final_norm=(None, False),
             norm_eps=(1e-5,))}
 
-_EXPORTS = { # Format -> function that writes it
-    "ONNX": "export_onnx", "CTranslate2": "export_ctranslate2", "nn.Transformer": "export_torch",
-    "PegasusForConditionalGeneration": "export_transformers",
-    "MarianMTModel": "export_transformers"}
+_EXPORTS = { # Format -> function and option of at-convert that write it
+    "ONNX": "export_onnx (--to onnx)",
+    "CTranslate2": "export_ctranslate2 (--to ctranslate2)",
+    "nn.Transformer": "export_torch (--to torch)",
+    "PegasusForConditionalGeneration": "export_transformers (--to transformers)",
+    "MarianMTModel": "export_transformers (--to transformers)"}
 
 def _lacking(translator, name):
     "What a format lacks for a model."
@@ -101,6 +113,7 @@ def check_format(
     if not lacking: return
     others = [call for other, call in _EXPORTS.items() if not _lacking(translator, other)]
     calls = " or ".join(dict.fromkeys(others)) or "only save_pretrained"
+    if "transformers" in _EXPORTS[name]: name = f"transformers ({name})"
     raise ValueError(f"{name} lacks {', '.join(lacking)}: {calls} takes this model.")
 
 # %% ../../nbs/55_export.ipynb #93b73c07
@@ -183,16 +196,12 @@ def _common_eps(model):
         raise ValueError(f"the norms have eps={sorted(values)}: CTranslate2 accepts one value.")
     return values.pop()
 
-def _check_decoder(model, name):
-    "Raise for a decoder of recurrent units."
-    if any(isinstance(module, SSRU) for module in model.modules()):
-        raise ValueError(f"decoder='ssru': an export for {name} has 'attention'.")
-
 def ctranslate2_spec(model, h, norm_first, rows=2048):
     "CTranslate2's specification, with the weights of a model of `h` heads and `rows` positions."
     from ctranslate2.specs import common_spec, transformer_spec
     check_encoder(model)
-    _check_decoder(model, "CTranslate2")
+    if any(isinstance(module, SSRU) for module in model.modules()):
+        raise ValueError("decoder='ssru': CTranslate2 has 'attention'.")
     attn = model.encoder.layers[0].self_attn
     if attn.d_k != attn.d_model // h or attn.d_v != attn.d_k:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
@@ -366,6 +375,15 @@ class _GraphCache:
         "Return keys and values of all positions."
         return self.k, self.v
 
+class _GraphStates(_GraphCache):
+    "States of an `SSRU` in place of keys and values; heads are parts of their width."
+    def advance(self, unit, x):
+        "As `RecurrentState.advance`."
+        last = F.pad(self.k, (0, 0, 1, 0))[:, :, -1:]       # (B, h, 1, K), zeros at first
+        states = unit.states(x, last.transpose(1, 2).flatten(-2))
+        self.append(*[states.unflatten(-1, (self.k.size(1), -1)).transpose(1, 2)] * 2)
+        return states.relu()
+
 class _GraphStep(CachedStep):
     "`CachedStep` whose caches are inputs and outputs of a graph."
     def __init__(self, model, past, source, mask): # the encoder is another graph
@@ -377,7 +395,8 @@ class _GraphStep(CachedStep):
             cross = _GraphCache(source[0][n], source[1][n])
             nothing = cross.k.new_zeros(cross.k.size(0), 0, layer.src_attn.d_model)
             cross.no_keys = layer.src_attn.W_k(nothing), layer.src_attn.W_v(nothing)
-            self.layers.append((_GraphCache(past[0][n], past[1][n]), cross))
+            kind = _GraphStates if is_recurrent(layer.self_attn) else _GraphCache
+            self.layers.append((kind(past[0][n], past[1][n]), cross))
 
 # %% ../../nbs/55_export.ipynb #5a59c39c
 class _OnnxEncoder(nn.Module):
@@ -438,7 +457,6 @@ def export_onnx(
     model = copy.deepcopy(translator.model).cpu().float()
     if not can_cache(model):
         raise ValueError(f"{type(model).__name__} has layers that cannot be decoded with a cache.")
-    _check_decoder(model, "ONNX")
     pad = special_ids(translator.src_tokenizer, translator.tgt_tokenizer).pad
     encoder, decoder = _OnnxEncoder(model, pad).eval(), OnnxDecoder(model).eval()
     src = torch.full((3, 5), len(SPECIALS)) # an example; the graph accepts other sizes
@@ -515,6 +533,12 @@ def _open_graph(path, providers):
     runtime = require("onnxruntime", ".[export]")
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file: give a folder of export_onnx.")
+    available = runtime.get_available_providers()
+    for provider in providers:
+        name = provider if isinstance(provider, str) else provider[0]
+        if name in available: continue
+        raise ValueError(f"providers={short_repr(name)} is not installed: "
+                         f"choose from {', '.join(available)}.")
     try: return runtime.InferenceSession(path, providers=[*providers])
     except Exception as e:
         reason = short_text(" ".join(str(e).split()))
@@ -531,9 +555,31 @@ def _read_reading(folder):
         raise ValueError(f"{path} has settings that export_onnx does not write.")
     return _READING | given
 
+# %% ../../nbs/55_export.ipynb #f3781e9c
+class _OnnxSteps:
+    "Steps of the prefixes of one sentence, as `search_rows` calls them."
+    tokens = mask = None # all tokens; no coverage penalty
+    def __init__(self, decoder, k, v, mask):
+        self.decoder = decoder
+        self.source = dict(source_k=k, source_v=v), mask
+        self.past = k[..., :0, :], v[..., :0, :] # (N, R, h, t, K), no position yet
+
+    def logits(self, ids):
+        "Logits `(R, V)` after prefixes `(R, t)`."
+        tables, mask = self.source
+        inputs = {name: table.repeat(len(ids), 1) for name, table in tables.items()}
+        inputs |= dict(tgt=ids[:, -1:].numpy(), mask=mask.repeat(len(ids), 0),
+                       past_k=self.past[0], past_v=self.past[1])
+        scores, *self.past = self.decoder.run(None, inputs)
+        return torch.from_numpy(scores)
+
+    def reorder(self, rows, sentences=None):
+        "Keep these prefixes, in this order."
+        self.past = [table[:, rows.numpy()] for table in self.past]
+
 # %% ../../nbs/55_export.ipynb #ecc573f5
 class OnnxTranslator:
-    "Greedy search with ONNX Runtime in a folder of `export_onnx`."
+    "Translate with ONNX Runtime in a folder of `export_onnx`."
     def __init__(self,
         folder, # Folder of `export_onnx`
         providers=("CPUExecutionProvider",), # Devices, by their names in ONNX Runtime
@@ -553,9 +599,7 @@ class OnnxTranslator:
     )->list[int]:                # Ids of its translation, without `<s>` and `</s>`
         "Append the token with the highest score until it is `</s>`."
         from numpy import array, int64
-        row = self.special.source(ids)
-        length = min(len(row) + max_extra_tokens, self.reading["max_target"])
-        k, v, mask = self.encoder.run(None, dict(src=array([row], int64)))
+        length, (k, v, mask) = self._read(ids, max_extra_tokens)
         past_k, past_v = k[..., :0, :], v[..., :0, :] # (N, B, h, 0, K), no position yet
         out = [self.special.bos]
         while len(out) < length:
@@ -567,21 +611,50 @@ class OnnxTranslator:
             out.append(token)
         return out[1:]
 
+    def _read(self, ids, max_extra_tokens):
+        "Maximum length of an output; keys, values and mask of a source sentence."
+        from numpy import array, int64
+        row = self.special.source(ids)
+        length = min(len(row) + max_extra_tokens, self.reading["max_target"])
+        return length, self.encoder.run(None, dict(src=array([row], int64)))
+
+    def beam_ids(self,
+        ids:list[int],           # As in `greedy_ids`
+        options:SearchOptions=SearchOptions(), # Without a coverage penalty
+        max_extra_tokens:int=50, # As in `greedy_ids`
+    )->list[int]:                # As from `greedy_ids`
+        "Search with a beam."
+        if options.coverage_penalty:
+            raise ValueError(f"coverage_penalty={options.coverage_penalty}: the graph returns no "
+                             "attention.")
+        length, source = self._read(ids, max_extra_tokens)
+        limit = torch.tensor([length])
+        start = torch.tensor([self.special.bos])
+        def make_decoder(rows): return _OnnxSteps(self.decoder, *source)
+        (best, *_), = search_rows(make_decoder, limit[:, None], limit, start, self.special.eos,
+                                  options)
+        return [token for token in best.ids if token != self.special.eos]
+
     def translate(self,
         texts,                   # One text, or several
         max_extra_tokens:int=50, # As in `greedy_ids`, for each sentence
+        beam_size:int=1,         # As in `beam_ids`; 1: greedy search
+        length_penalty:float=.6, # As in `beam_ids`
     )->str|list[str]:            # One translation, or a list
         "Translate one text or several, sentence by sentence."
         check_number("max_extra_tokens", max_extra_tokens, high=100_000, whole=True)
+        options = SearchOptions(beam_size, length_penalty)
         if not isinstance(texts, str):
             texts = check_strings("texts", texts)
-            return [self.translate(text, max_extra_tokens) for text in texts]
+            return [self.translate(text, max_extra_tokens, beam_size, length_penalty)
+                    for text in texts]
         if is_empty(texts): return ""
         lang = self.reading["pair"].partition("-")[0]
         sentences = split_text(clean_text(texts), lang) if self.reading["split"] else [texts]
         rows = [self._encode(sentence) for sentence in sentences]
-        return " ".join(self.tgt_tokenizer.decode(self.greedy_ids(row, max_extra_tokens))
-                        for row in rows)
+        if beam_size == 1: outputs = [self.greedy_ids(row, max_extra_tokens) for row in rows]
+        else: outputs = [self.beam_ids(row, options, max_extra_tokens) for row in rows]
+        return " ".join(map(self.tgt_tokenizer.decode, outputs))
 
     def _encode(self, sentence):
         "Ids of a sentence, which is cut with a warning if it is too long."
