@@ -8,11 +8,13 @@ __all__ = ['load_parts', 'check_out', 'train', 'at_train']
 # %% ../../nbs/77_cli_train.ipynb #edfd1340
 import math
 import os
+import shlex
 import shutil
 import sys
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated
@@ -23,6 +25,7 @@ from annotated_transformer.cli.base import (
     command_line,
     hide_progress_bars,
     one_line,
+    parse_options,
     run_command,
     user_path,
     with_pairs,
@@ -59,7 +62,7 @@ from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
 from ..inference.evaluation import Scores
-from ..inference.model_folder import check_place
+from ..inference.model_folder import check_place, read_config
 from ..inference.translator import Translator, check_outputs
 from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
@@ -93,6 +96,33 @@ def check_out(out, resume, overwrite):
     if resume and model and not run:
         raise FileExistsError(f"{place} holds a model, but {folder} no checkpoint to resume from.")
     return folder
+
+# %% ../../nbs/77_cli_train.ipynb #b1a87736
+def _earlier_command(out):
+    "Options that a training began with, from its folder; {} where they are not known."
+    try:
+        place = Path(out).expanduser()
+        about = read_config(place.with_name(f"{place.name}-training")/"translator")[-1]
+        name, *words = shlex.split(about["command"])
+        return parse_options(train, words) if name == "at-train" else {}
+    except (OSError, ValueError, TypeError, LookupError, RuntimeError): return {}
+
+# %% ../../nbs/77_cli_train.ipynb #19b5885c
+def _resumed_options(given):
+    "The options of a command, and those that its run began with where none are given."
+    earlier = _earlier_command(given["out"])
+    settings = [item.partition("=")[0] for item in (given["set"] or "").split()]
+    added = {}
+    for name, parameter in signature(train).parameters.items():
+        if name in settings or name in ("minutes", "set"): continue # given, or of one command
+        if given[name] == parameter.default and earlier.get(name, given[name]) != given[name]:
+            added[name] = earlier[name]
+    replaced = {name for name, value in given.items() if value is not None} | {*settings}
+    items = (earlier.get("set") or "").split()
+    items = [item for item in items if item.partition("=")[0] not in replaced]
+    if items: added["set"] = " ".join([*items, given["set"] or ""]).strip()
+    if added: _note(f"options of the run: {', '.join(added)}")
+    return given | added
 
 # %% ../../nbs/77_cli_train.ipynb #3eba694d
 class _EarlierRun:
@@ -190,8 +220,8 @@ def train(
                                   "folder); or several, with weights such as mine.tsv:2"]="pocket",
     pair:Annotated[str, "Languages, source first; de-en,en-de: one model for both "
                         "directions"]="de-en",
-    preset:Annotated[str, "Model size: base, big, small or tiny, modern-small, or a named recipe "
-                          "(default: that of the corpus)"]=None,
+    preset:Annotated[str, "Model size: base, big, small or tiny, the same after modern-, or a "
+                          "named recipe (default: that of the corpus)"]=None,
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
                        "<out>-training"]="runs/model",
     epochs:Annotated[int, "Passes over the training pairs (default: those of the recipe)"]=None,
@@ -206,16 +236,18 @@ def train(
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
     old:Annotated[str|list[str], "Corpus of that model, for --mix and its score (default: the one "
                                  "that its config.json names)"]=None,
-    fixed:Annotated[str, "Parts of that model that stay as they are, such as encoder"]=None,
+    fixed:Annotated[str|list[str], "Parts of that model that stay as they are, such as "
+                                   "encoder"]=None,
     new_pieces:Annotated[int, "Pieces of the data that the vocabulary of that model gets"]=0,
-    patience:Annotated[int, "Epochs that were not better than the best one and end the training "
-                            "(default: none)"]=0,
+    patience:Annotated[int, "Epochs that were not better than the best one and end the training; "
+                            "0: none do"]=0,
     best:Annotated[bool, "Weights of the best epoch on the validation pairs"]=False,
     metric:Annotated[str, "By which an epoch is the best: loss, bleu or chrf; bleu and chrf are "
                           "measured after each epoch"]="loss",
     samples:Annotated[int, "Number of validation sentences translated after each epoch (default: "
                            "3 with --metric bleu or chrf, else 0)"]=None,
-    resume:Annotated[bool, "Continuation from the newest checkpoint"]=False,
+    resume:Annotated[bool, "Continuation from the newest checkpoint, with the options of the run "
+                           "where no others are given"]=False,
     extend:Annotated[bool, "With --resume, more epochs than a cosine schedule began with"]=False,
     overwrite:Annotated[bool, "Replacement of an earlier run, kept until the first epoch"]=False,
     fp16:Annotated[bool, "Weights stored as float16, half the size"]=False,
@@ -238,6 +270,7 @@ def train(
     "Train a translator, save it and score it on the test set."
     given = dict(locals())
     if set == "help": return print(_setting_help())
+    if resume: given = _resumed_options(given)
     with join_processes(device) as world:
         _run_training(SimpleNamespace(**given), command_line("at-train", train, given), world)
 
@@ -337,7 +370,8 @@ def _further(given, config, training):
     if given.from_ is None: return config, training, {}
     start, = with_pairs([Translator.from_pretrained(given.from_, "cpu")])
     config, training = further_recipe(start.config, training, given.set, given.epochs)
-    further = dict(start=start, fixed=(given.fixed or "").split(), new_pieces=given.new_pieces)
+    fixed = [given.fixed] if isinstance(given.fixed, str) else given.fixed or []
+    further = dict(start=start, fixed=" ".join(fixed).split(), new_pieces=given.new_pieces)
     given.earlier = _earlier_parts(start, given)
     if given.mix: further |= dict(old=given.earlier[0], mix=given.mix)
     return config, training, further

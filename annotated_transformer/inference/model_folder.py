@@ -23,6 +23,7 @@ from annotated_transformer.config import (
     TransformerConfig,
     complete_settings,
     describe_model,
+    refused_settings,
     to_strict_json,
 )
 from annotated_transformer.files import (
@@ -112,7 +113,7 @@ def model_card(
     return "\n".join([
         "---", f"library_name: {library}", "pipeline_tag: translation",
         f"language: {language}", "---", "", f"# Translation, {' to '.join(langs)}", "",
-        "An encoder-decoder Transformer (*Attention Is All You Need*, 2017) for sentences.", "",
+        f"{_architecture(translator.config)} for sentences.", "",
         "| | |", "|---|---|", *rows, "", *_picture_line(translator), "```python",
         *_USE[library], "```", ""])
 
@@ -126,6 +127,15 @@ _USE = { # Library -> lines of Python that translate
         'model = AutoModelForSeq2SeqLM.from_pretrained("this-folder")',
         'ids = model.generate(**tokenizer("…", return_tensors="pt"))',
         "tokenizer.decode(ids[0], skip_special_tokens=True)"]}
+
+def _architecture(config):
+    "The architecture in words: the paper's, or one whose parts others have proposed since."
+    others = refused_settings(config, dict(
+        positions=("sinusoidal", "learned"), norm=("layer",), ffn=("relu",), qk_norm=(False,),
+        kv_heads=(None, config.h), decoder=("attention",)))
+    parts = [text.partition(" (")[0] for text in others]
+    kind = "An encoder-decoder Transformer (*Attention Is All You Need*, 2017)"
+    return kind + (f" with {', '.join(parts)}," if parts else "")
 
 def _picture(translator):
     "SVG of the log of the training; None if it has none."
@@ -376,6 +386,7 @@ def _precision(model, dtype):
 
 def _config_entries(translator):
     "Entries of config.json."
+    _check_scores("the translator", translator.about)
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     return dict(model=asdict(translator.config), joint=are_joint(*tokenizers),
                 vocabulary=vocabulary_digest(*tokenizers), about=translator.about)

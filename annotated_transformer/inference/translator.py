@@ -241,6 +241,22 @@ class TextModel:
         "Write weights, tokenizers, configuration and model card, all or nothing."
         return save_model_folder(self, folder, dtype, int8)
 
+# %% ../../nbs/54_translator.ipynb #a01b088a
+@patch
+def add_training_pairs(self:TextModel,
+    pairs:Iterable[tuple[str, str]], # Sources and targets, as the loop had them
+):
+    "Note pairs that the model was trained with in a loop of one's own."
+    pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
+    hashes = PairSet.of(pairs)
+    words = WordSet.of(source for source, _ in pairs)
+    if earlier := self.training_pairs:
+        hashes = PairSet(torch.cat([earlier.hashes, hashes.hashes]).unique())
+    self.training_pairs = hashes
+    self.known_words = self.known_words | words if self.known_words else words
+    count = self.about.get("pairs", 0) + len(pairs)
+    self.about = self.about | dict(pairs=count, data=pairs_digest(pairs))
+
 # %% ../../nbs/54_translator.ipynb #f59075e6
 _RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
 _CHANGED = "changed after the training"
@@ -869,7 +885,7 @@ class _TranslationData:
             self.tokenizers, self.batches = stored_batches(
                 train, cache_dir, training, tokenizer, vocab_size, pair, progress,
                 parent.tokenizers(train))
-            digest = self.batches.digest
+            digest = self.batches.pairs.about["corpus"]
         else:
             train = check_pairs(train, "train")
             self.tokenizers = parent.tokenizers(train)
@@ -944,14 +960,14 @@ def _train(cls, parent, data, config, training, options):
     "Train a model, and return its translator."
     data.facts |= parent.facts
     model = parent.copy_to(data.new_model(config, training.seed), data.tokenizers)
-    def live(weights=model):
-        return cls(weights, *data.tokenizers, config, data.facts, options.get("device"))
+    def live(weights=model, rows=()):
+        about = data.about(config, training, [*rows])
+        if rows: about["weights"] = f"the weights after epoch {rows[-1]['epoch']}"
+        translator = cls(weights, *data.tokenizers, config, about, options.get("device"))
+        parent.add_data(translator, data)
+        return translator
     options = _with_live(options, live, data.valid_pairs)
-    def prepare(folder):
-        begun = live()
-        begun.about = data.about(config, training, [])
-        parent.add_data(begun, data)
-        save_rest(begun, folder/"translator")
+    def prepare(folder): save_rest(live(), folder/"translator")
     options = dict(prepare=prepare) | options
     on_result = options.pop("on_result", None)
     said = [] # about the weights of the result
@@ -994,7 +1010,11 @@ def _with_translator(on_epoch, live):
     except (ValueError, TypeError): parameters = [] # a built-in function
     needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
     if len(needed) < 2: return on_epoch
-    return lambda row: on_epoch(row, live())
+    rows = []
+    def with_translator(row):
+        rows.append(row)
+        on_epoch(row, live(rows=rows))
+    return with_translator
 
 # %% ../../nbs/54_translator.ipynb #47d00002
 def _warn_empty(pairs, tokenizers):
