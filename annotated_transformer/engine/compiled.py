@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'product_tensors', 'layer_products', 'layer_norms',
-           'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors', 'rotate_pairs',
-           'attend_once', 'LayerStep', 'EncoderStep', 'example_inputs', 'compiler_options', 'compile_form', 'processor',
-           'code_folder', 'code_file', 'compile_apart', 'write_code', 'check_code', 'load_code', 'stored_code']
+           'layer_head_norms', 'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors',
+           'rotate_pairs', 'attend_once', 'LayerStep', 'EncoderStep', 'RecurrentStep', 'step_of', 'example_inputs',
+           'compiler_options', 'compile_form', 'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code',
+           'check_code', 'load_code', 'stored_code']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -61,6 +62,9 @@ class LayerForm:
     int8:bool = False    # Products with int8 weights
     many:bool = False    # True: two sentences or more, False: one
     encoder:bool = False # A layer of the encoder; it has four products and two norms
+    recurrent:bool = False # An SSRU in place of self-attention; the layer has five products
+    head_norms:tuple[bool, bool] = (False, False) # Of self-attention, of the one to the source
+    head_eps:float = 0.  # Of the norms of heads
 
 # %% ../../nbs/19a_compiled.ipynb #19c00009
 def product_tensors(product):
@@ -73,16 +77,24 @@ def product_tensors(product):
 def layer_products(layer):
     "The products of a layer, six in the decoder, in the order of its step."
     source = [layer.src_q, layer.src_out] if isinstance(layer, DecoderProducts) else []
-    return [layer.qkv, layer.out, *source, layer.feed.w_1, layer.feed.w_2]
+    own = [layer.gates] if layer.recurrent else [layer.qkv, layer.out]
+    return [*own, *source, layer.feed.w_1, layer.feed.w_2]
 
 def layer_norms(layer):
     "The norms of a layer, three in the decoder."
     pairs = zip(layer.before, layer.after)
     return [norm for pair in pairs for norm in pair if isinstance(norm, Norm)]
 
+def layer_head_norms(layer):
+    "Norms of queries and keys of self-attention, then of queries to the source, where they are."
+    own = [] if layer.recurrent else layer.head_norms
+    other = layer.src_q_norm if isinstance(layer, DecoderProducts) else None
+    return own, [other] if other else []
+
 def layer_tensors(layer):
     "All tensors of a layer, in the order in which its compiled step reads them."
-    tensors = []
+    own, other = layer_head_norms(layer)
+    tensors = [norm.weight for norm in own + other]
     for product in layer_products(layer): tensors += product_tensors(product)
     for norm in layer_norms(layer):
         tensors += [norm.weight] if norm.bias is None else [norm.weight, norm.bias]
@@ -104,22 +116,21 @@ def layer_form(
 # %% ../../nbs/19a_compiled.ipynb #19c00042
 def _form_of(program, layer, many):
     "Form of one layer; None: it has parts without code."
-    if layer.recurrent: return None
     products = layer_products(layer)
     kinds = {type(product) for product in products}
-    decoder = isinstance(layer, DecoderProducts)
-    normalized = layer.head_norms or decoder and layer.src_q_norm
-    if normalized or len(kinds) > 1: return None
     norms = {(norm.bias is None, norm.eps) for norm in layer_norms(layer)}
     places = {isinstance(function, Norm) for function in layer.before}
-    if len(norms) > 1 or len(places) > 1: return None
+    head_norms = layer_head_norms(layer)
+    head_eps = {norm.eps for each in head_norms for norm in each} or {0.}
+    if max(map(len, (kinds, norms, places, head_eps))) > 1: return None
     rms, eps = norms.pop()
     return LayerForm(
         program.weights.size(1), product_tensors(products[-1])[0].size(1), program.h,
-        program.groups, program.width, layer.rotated, NETWORKS[layer.feed.kind],
-        "rms" if rms else "layer", places.pop(), eps,
+        program.groups, program.width, 0 if layer.recurrent else layer.rotated,
+        NETWORKS[layer.feed.kind], "rms" if rms else "layer", places.pop(), eps,
         tuple(product.bias is not None for product in products), kinds != {FloatProduct}, many,
-        not decoder)
+        not isinstance(layer, DecoderProducts), layer.recurrent, tuple(map(bool, head_norms)),
+        head_eps.pop())
 
 # %% ../../nbs/19a_compiled.ipynb #19c00013
 def float_product(x, weights, bias, relu=False):
@@ -148,8 +159,11 @@ class LayerTensors:
     ):
         self.form = form
         self.tensors = iter(tensors)
+        own, other = form.head_norms
+        self.head_norms = [next(self.tensors) for _ in range(2 * own)] # of queries, of keys
+        self.source_norm = next(self.tensors) if other else None       # of queries
         self.products = [self.read_product(biased) for biased in form.biased]
-        self.norms = [self.read_norm() for _ in range(len(form.biased) // 2)]
+        self.norms = [self.read_norm() for _ in range(2 if form.encoder else 3)]
 
     def read_product(self, biased):
         "The tensors of the next product."
@@ -165,6 +179,13 @@ class LayerTensors:
         "Apply one product."
         apply = int8_product if self.form.int8 else float_product
         return apply(x, *self.products[n], relu)
+
+    def norm_heads(self, x):
+        "Normalize queries and keys, heads first: `(h + g, n, K)`."
+        if not self.head_norms: return x
+        heads = self.form.h, self.form.groups
+        weight = torch.cat([w.expand(n, -1) for w, n in zip(self.head_norms, heads)])
+        return F.rms_norm(x, weight.shape[1:], None, self.form.head_eps) * weight[:, None]
 
     def norm(self, n, x):
         "Apply one norm."
@@ -233,6 +254,7 @@ def self_attention(self:LayerStep, layer, x, turn, keys, values, bias):
     x = layer.product(0, x).view(B, -1, form.width)                     # (B, h + 2g, K)
     turned = form.h + form.groups
     x, v = x.split((turned, form.groups), 1)
+    x = layer.norm_heads(x.transpose(0, 1)).transpose(0, 1)
     x = rotate_pairs(x, turn, form.rotated)
     q, k = x.split((form.h, form.groups), 1)
     q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, K)
@@ -248,10 +270,12 @@ def self_attention(self:LayerStep, layer, x, turn, keys, values, bias):
 def cross_attention(self:LayerStep, layer, x, keys, values, bias):
     "Output, and the weights of the source positions."
     B, form = x.size(0), self.form
-    q = layer.product(2, x).view(B, form.groups, -1, form.width)        # (B, g, h/g, K)
+    q = layer.product(-4, x).view(B, form.groups, -1, form.width)       # (B, g, h/g, K)
+    norm = layer.source_norm
+    if norm is not None: q = F.rms_norm(q, norm.shape, norm, form.head_eps)
     scores, mix = attend_once(q, keys, values, bias)
     weights = scores.softmax(-1)
-    return layer.product(3, mix(weights).reshape(B, -1)), weights.flatten(0, 1)
+    return layer.product(-3, mix(weights).reshape(B, -1)), weights.flatten(0, 1)
 
 @patch
 def feed_forward(self:LayerStep, layer, x):
@@ -287,13 +311,43 @@ class EncoderStep(LayerStep):
         x = x.transpose(0, 1)                                             # (h + 2g, n, K)
         turned = form.h + form.groups
         x, v = x.split((turned, form.groups))
-        q, k = rotate_pairs(x, turn, form.rotated).split((form.h, form.groups))
+        x = rotate_pairs(layer.norm_heads(x), turn, form.rotated)
+        q, k = x.split((form.h, form.groups))
         q = q.reshape(form.groups, -1, form.width)                        # (g, h/g · n, K)
         y = (q @ k.transpose(1, 2) + bias).softmax(-1) @ v
         y = y.view(form.h, n, form.width).transpose(0, 1).reshape(n, -1)  # (n, h·K)
         return layer.product(1, y)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00020
+class RecurrentStep(LayerStep):
+    "A decoder layer with a recurrent unit at one position of B sentences, as a function."
+    def forward(self,
+        x:Tensor,     # `(B, D)`
+        state:Tensor, # State of the last position `(B, D)`
+        source_keys:Tensor,   # `(B, g, S, K)`
+        source_values:Tensor, # `(B, g, S, K)`
+        source_bias:Tensor,   # `(B, S)`
+        tensors:list[Tensor], # As from `layer_tensors`
+    )->tuple[Tensor, ...]: # Outputs, states `(B, D)`, weights `(B·g, h/g, S)`
+        "Next state, attention to the source, feed-forward network."
+        layer = LayerTensors(self.form, tensors)
+        source = source_keys, source_values, source_bias
+        x, new = self.add(layer, 0, x, lambda x: self.next_state(layer, x, state))
+        x, weights = self.add(layer, 1, x, lambda x: self.cross_attention(layer, x, *source))
+        x, _ = self.add(layer, 2, x, lambda x: (self.feed_forward(layer, x), None))
+        return x, new, weights
+
+    def next_state(self, layer, x, state):
+        "Positive part of the next state, and the state."
+        new, gate = layer.product(0, x).chunk(2, -1)
+        state = torch.lerp(new, state, gate.sigmoid())
+        return state.relu(), state
+
+def step_of(form:LayerForm)->LayerStep:
+    "Return the step of a form."
+    if form.encoder: return EncoderStep(form)
+    return RecurrentStep(form) if form.recurrent else LayerStep(form)
+
 def example_inputs(
     form:LayerForm, # Form of the layer
     sentences:int,  # B
@@ -302,23 +356,26 @@ def example_inputs(
     "Return random inputs."
     D, g, K, n = form.d_model, form.groups, form.width, positions
     inner = form.d_ff * (2 if form.network == "swiglu" else 1)
-    source = [] if form.encoder else [(form.h * K, D), (D, form.h * K)]
-    shapes = [((form.h + 2 * g) * K, D), (D, form.h * K), *source, (inner, D), (D, form.d_ff)]
-    tensors = []
+    both_ways = [(form.h * K, D), (D, form.h * K)] # queries, and the mixed values
+    own = [(2 * D, D)] if form.recurrent else [((form.h + 2 * g) * K, D), both_ways[1]]
+    source = [] if form.encoder else both_ways
+    shapes = [*own, *source, (inner, D), (D, form.d_ff)]
+    tensors = [torch.randn(K) for _ in range(2 * form.head_norms[0] + form.head_norms[1])]
     for shape, biased in zip(shapes, form.biased):
         if form.int8:
             tensors += [torch.randint(-127, 128, shape, dtype=torch.int8), torch.rand(shape[0]) / D]
         else: tensors.append(torch.randn(shape) / D ** .5)
         if biased: tensors.append(torch.randn(shape[0]))
-    vectors = len(form.biased) // 2 * (2 if form.norm == "layer" else 1)
+    vectors = (2 if form.encoder else 3) * (2 if form.norm == "layer" else 1)
     tensors += [torch.randn(D) for _ in range(vectors)]
     if form.encoder:
         turn = torch.randn(2, n, form.rotated // 2)
         return torch.randn(n, D), turn, torch.zeros(n), tensors
     def cache(): return torch.randn(sentences, g, n, K), torch.randn(sentences, g, n, K)
-    bias = torch.zeros(sentences, n)
+    bias, x = torch.zeros(sentences, n), torch.randn(sentences, D)
+    if form.recurrent: return x, torch.randn(sentences, D), *cache(), bias, tensors
     turn = torch.randn(2, form.rotated // 2)
-    return torch.randn(sentences, D), turn, *cache(), bias, *cache(), bias.clone(), tensors
+    return x, turn, *cache(), bias, *cache(), bias.clone(), tensors
 
 # %% ../../nbs/19a_compiled.ipynb #19c00021
 WRAPPER = {False: "O1", True: "O0"} # C++ around the loops: more than one row gain little from O1
@@ -345,9 +402,10 @@ def compile_form(
     rows = {0: B} if form.many else {}
     own, source = {**rows, 2: P}, {**rows, 2: S}
     sizes = rows, None, own, own, {**rows, 1: P}, source, source, {**rows, 1: S}
+    if form.recurrent: sizes = rows, rows, source, source, {**rows, 1: S}
     if form.encoder: sizes = {0: S}, {1: S}, {0: S}
     inputs = example_inputs(form, 4 if form.many else 1)
-    step = EncoderStep(form) if form.encoder else LayerStep(form)
+    step = step_of(form)
     with torch.no_grad():
         graph = export(step, inputs, dynamic_shapes=(*sizes, [None] * len(inputs[-1])),
                        strict=False, prefer_deferred_runtime_asserts_over_guards=True)

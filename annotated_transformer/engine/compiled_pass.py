@@ -46,6 +46,8 @@ def compiled_step(
         warn_not_compiled(short_text(str(error).removesuffix("."), 200))
         return None
 
+_NO_CODE = "no code for layers of several forms, own parts, types but float32"
+
 def is_worth(
     form:LayerForm, # Form of a layer
 )->bool:            # False: the program is faster
@@ -63,7 +65,7 @@ def compiled_layers(
         form = layer_form(program, many, layers)
         if form is None and "warned" not in program.kept:
             program.kept["warned"] = True # once for both stacks
-            warn_not_compiled("no code for qk_norm, ssru, own parts, types but float32")
+            warn_not_compiled(_NO_CODE)
         code = compiled_step(form) if form is not None and is_worth(form) else None
         program.kept[many, encoder] = code, [] if code is None else [*map(layer_tensors, layers)]
     return program.kept[many, encoder]
@@ -73,7 +75,7 @@ class CompiledPass(DecoderPass):
     "The layers of the decoder as compiled code."
     def __init__(self, program, layout, slots, source):
         super().__init__(program, layout, slots, source)
-        self.moved = None  # buffers of the views
+        self.own_kv = self.source_kv = None # buffers of the views
 
     def run(self, x):
         "Run all layers, then the final norm."
@@ -81,15 +83,20 @@ class CompiledPass(DecoderPass):
         if layout.k > 1 or layout.prefixes > 1: return super().run(x)
         step, tensors = compiled_layers(self.program, layout.size > 1)
         if step is None: return super().run(x)
-        if layout.length == layout.positions: slots.resize(1)
-        turn, bias = self.views()
-        places = slots.kv[:, :, :, :, layout.length, 0].unbind(0)         # N of (2, B, g, K)
-        for own, memory, layer, place in zip(self.own, self.memory, tensors, places):
-            x, last, weights = step([x, turn, *own, bias, *memory, self.visible, *layer])
+        recurrent = self.program.decoder[0].recurrent
+        inputs, places = self.states() if recurrent else self.caches()
+        self.find_source()
+        for own, memory, layer, place in zip(inputs, self.memory, tensors, places):
+            x, last, weights = step([x, *own, *memory, self.visible, *layer])
             place.copy_(last) # at once: the next call may write to the same memory
-        slots.bias[:, :, layout.length] = 0
+        if not recurrent: slots.bias[:, :, layout.length] = 0
         y = self.program.decoder_norm(x)
         return x.clone() if y is x else y, weights
+
+    def states(self):
+        "Inputs of each layer of recurrent units, and the place of its next state."
+        states = self.slots.states[:, :, 0].unbind(0)                     # N of (B, D)
+        return [(state,) for state in states], states
 
 def encode_compiled(program, tokens, src, positions, bias):
     "As `encode`, with compiled layers for one sentence."
@@ -108,18 +115,29 @@ def encode_compiled(program, tokens, src, positions, bias):
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00027
 @patch
-def views(self:CompiledPass):
-    "Rotation and bias of this step; those that stay until the buffers move are kept."
-    slots, source, layout = self.slots, self.source, self.layout
-    if self.moved is None or self.moved[0] is not slots.kv or self.moved[1] is not source.kv:
+def find_source(self:CompiledPass):
+    "Keys, values and bias of the source, which stay until their buffer moves."
+    source, layout = self.source, self.layout
+    if self.source_kv is source.kv: return
+    self.source_kv = source.kv
+    self.memory = [kv.unbind(0) for kv in source.kv.unbind(0)]            # (B, g, S, K)
+    visible = source.bias.view(layout.size, self.program.groups, -1)
+    self.visible = visible[:, 0].contiguous()                             # (B, S)
+
+@patch
+def caches(self:CompiledPass):
+    "Rotation, keys, values and bias of each layer, and the place of its new keys and values."
+    slots, layout = self.slots, self.layout
+    if layout.length == layout.positions: slots.resize(1)
+    if self.own_kv is not slots.kv: # it has moved
+        self.own_kv = slots.kv
         self.own = [kv.squeeze(4).unbind(0) for kv in slots.kv.unbind(0)] # (B, g, P, K)
-        self.memory = [kv.unbind(0) for kv in source.kv.unbind(0)]        # (B, g, S, K)
-        visible = source.bias.view(layout.size, self.program.groups, -1)
-        self.visible = visible[:, 0].contiguous()                         # (B, S)
-        self.moved = slots.kv, source.kv
-    turn, rotated = self.visible.new_empty(2, 0), self.program.decoder[0].rotated
-    if rotated: turn = torch.cat(angles(layout.length, layout.length + 1, rotated, self.visible))
-    return turn, slots.bias.flatten(1)                                    # (B, P)
+    like, rotated = slots.bias, self.program.decoder[0].rotated
+    turn = like.new_empty(2, 0)
+    if rotated: turn = torch.cat(angles(layout.length, layout.length + 1, rotated, like))
+    bias = slots.bias.flatten(1)                                          # (B, P)
+    places = slots.kv[:, :, :, :, layout.length, 0].unbind(0)             # N of (2, B, g, K)
+    return [(turn, *own, bias) for own in self.own], places
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00029
 @dataclass(frozen=True)
@@ -154,7 +172,7 @@ def compile_layers(
     program = program_of(model, CompiledLinear(int8))
     forms = [layer_form(program, False, program.encoder)]
     forms += [layer_form(program, many, program.decoder) for many in (False, True)]
-    if None in forms: raise TypeError("no code for qk_norm, ssru, own parts, types but float32.")
+    if None in forms: raise TypeError(f"{_NO_CODE}.")
     compiled = [form for form in forms if form is not None and is_worth(form)]
     for form in compiled: stored_code(form)
     return compiled

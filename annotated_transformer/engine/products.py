@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PACKED', 'float_linear', 'BLOCK', 'INTERNAL_NAMES', 'INTERNAL', 'FREE', 'STEP', 'pack_weights', 'FloatProduct',
-           'integer_sums', 'Norm', 'Network', 'HeadSizes', 'LayerProducts', 'DecoderProducts', 'Program', 'Tokens',
-           'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step', 'KeptProgram', 'storages',
+           'integer_sums', 'Norm', 'Network', 'HeadNorm', 'HeadSizes', 'LayerProducts', 'DecoderProducts', 'Program',
+           'Tokens', 'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step', 'KeptProgram', 'storages',
            'program_of', 'forget_program']
 
 # %% ../../nbs/17_products.ipynb #4290dcec
@@ -131,6 +131,15 @@ class Network:
         return self.w_2(x if self.activate is None else self.activate(x))
 
 # %% ../../nbs/17_products.ipynb #17b00002
+class HeadNorm:
+    "A norm of heads that zeros may have widened, times `scale`, as one function."
+    def __init__(self, norm, sizes, scale=1.):
+        missing, share = sizes.width - sizes.d_k, sizes.d_k / sizes.width
+        self.weight = F.pad(norm.weight.detach() * (scale * share**.5), (0, missing))
+        self.eps = norm.eps * share
+
+    def __call__(self, x): return torch.rms_norm(x, self.weight.shape, self.weight, self.eps)
+
 class HeadSizes:
     "Numbers and widths of the heads of an attention."
     def __init__(self,
@@ -170,17 +179,10 @@ class HeadSizes:
         weight = layer.weight.detach().unflatten(1, (self.h, -1))
         return SimpleNamespace(weight=F.pad(weight, (0, missing)).flatten(1), bias=layer.bias)
 
-    def norm_function(self, norm, scale=1.):
-        "A norm of heads that zeros may have widened, times `scale`, as one function."
-        missing, share = self.width - self.d_k, self.d_k / self.width
-        weight = F.pad(norm.weight.detach() * (scale * share**.5), (0, missing))
-        eps = norm.eps * share
-        return lambda x: torch.rms_norm(x, weight.shape, weight, eps)
-
     def norm_functions(self, attn):
         "Norms of queries, which scale them too, and of keys; None where heads have none."
         if not isinstance(attn, QKNormAttention): return None, None
-        return self.norm_function(attn.q_norm, self.d_k ** -.5), self.norm_function(attn.k_norm)
+        return HeadNorm(attn.q_norm, self, self.d_k ** -.5), HeadNorm(attn.k_norm, self)
 
     def adjust_function(self, attn):
         "Normalize and rotate queries and keys `(…, h + 2g, T, K)` in place; None: do neither."
@@ -227,7 +229,7 @@ class LayerProducts:
         sizes = HeadSizes(attn)
         W_q, W_k, W_v = sizes.widen(attn.W_q, sizes.h), *_keys_and_values(attn, sizes)
         self.qkv = _merge(linear, W_q, W_k, W_v, scale=_query_scale(attn, sizes))
-        self.head_norms = isinstance(attn, QKNormAttention)
+        self.head_norms = [norm for norm in sizes.norm_functions(attn) if norm]
         self.rotated = sizes.d_k if isinstance(attn, positions.RotaryAttention) else 0 # channels
         self.adjust = sizes.adjust_function(attn)
         self.out = _merge(linear, sizes.widen_output(attn.W_o))
