@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'product_tensors', 'layer_products', 'layer_norms',
            'layer_head_norms', 'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors',
-           'rotate_pairs', 'attend_once', 'LayerStep', 'EncoderStep', 'RecurrentStep', 'step_of', 'example_inputs',
-           'compiler_options', 'compile_form', 'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code',
-           'check_code', 'load_code', 'stored_code']
+           'rotate_pairs', 'split_heads', 'join_heads', 'weigh', 'attend_at_once', 'LayerStep', 'EncoderStep',
+           'RecurrentStep', 'step_of', 'example_inputs', 'compiler_options', 'compile_form', 'processor', 'code_folder',
+           'code_file', 'compile_apart', 'write_code', 'check_code', 'load_code', 'stored_code']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -62,6 +62,7 @@ class LayerForm:
     int8:bool = False    # Products with int8 weights
     many:bool = False    # True: two sentences or more, False: one
     encoder:bool = False # A layer of the encoder; it has four products and two norms
+    beams:bool = False   # True: two prefixes of each sentence or more, False: one
     recurrent:bool = False # An SSRU in place of self-attention; the layer has five products
     head_norms:tuple[bool, bool] = (False, False) # Of self-attention, of the one to the source
     head_eps:float = 0.  # Of the norms of heads
@@ -105,16 +106,17 @@ def layer_form(
     program,   # A `Program` with products that show their weights
     many:bool, # Whether two sentences or more are decoded
     layers:list|None=None, # Those of the encoder, or of the decoder; None: of the decoder
+    beams:bool=False, # Whether each sentence has two prefixes or more
 )->LayerForm|None: # None: other parts, type or device, or layers of several forms
     "Return the form of the layers of a program."
     weights = program.weights
     chosen = program.decoder if layers is None else layers
     if weights.dtype != torch.float32 or weights.device.type != "cpu": return None
-    forms = {_form_of(program, layer, many) for layer in chosen}
+    forms = {_form_of(program, layer, many, beams) for layer in chosen}
     return forms.pop() if len(forms) == 1 else None
 
 # %% ../../nbs/19a_compiled.ipynb #19c00042
-def _form_of(program, layer, many):
+def _form_of(program, layer, many, beams):
     "Form of one layer; None: it has parts without code."
     products = layer_products(layer)
     kinds = {type(product) for product in products}
@@ -129,8 +131,8 @@ def _form_of(program, layer, many):
         program.groups, program.width, 0 if layer.recurrent else layer.rotated,
         NETWORKS[layer.feed.kind], "rms" if rms else "layer", places.pop(), eps,
         tuple(product.bias is not None for product in products), kinds != {FloatProduct}, many,
-        not isinstance(layer, DecoderProducts), layer.recurrent, tuple(map(bool, head_norms)),
-        head_eps.pop())
+        not isinstance(layer, DecoderProducts), beams, layer.recurrent,
+        tuple(map(bool, head_norms)), head_eps.pop())
 
 # %% ../../nbs/19a_compiled.ipynb #19c00013
 def float_product(x, weights, bias, relu=False):
@@ -181,7 +183,7 @@ class LayerTensors:
         return apply(x, *self.products[n], relu)
 
     def norm_heads(self, x):
-        "Normalize queries and keys, heads first: `(h + g, n, K)`."
+        "Normalize queries and keys `(…, h + g, n, K)`."
         if not self.head_norms: return x
         heads = self.form.h, self.form.groups
         weight = torch.cat([w.expand(n, -1) for w, n in zip(self.head_norms, heads)])
@@ -195,22 +197,36 @@ class LayerTensors:
 
 # %% ../../nbs/19a_compiled.ipynb #19c00015
 def rotate_pairs(x, turn, rotated):
-    "Rotate the first channels of `x (B, n, K)` by `turn`, cosines and sines `(2, rotated/2)`."
+    "Rotate the first channels of `x (…, n, K)` by `turn`, cosines and sines `(2, rotated/2)`."
     if not rotated: return x
     cos, sin = turn.unbind(0)
     a, b = x[..., :rotated:2], x[..., 1:rotated:2]
     y = torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
     return torch.cat([y, x[..., rotated:]], -1)
 
-def attend_once(q, keys, values, bias):
-    "Scores `(B, g, h/g, n)` of queries `(B, g, h/g, K)`, and a function of weights to outputs."
-    scores = (q[:, :, :, None] * keys[:, :, None]).sum(-1) + bias[:, None, None]
-    def mix(weights): return (weights[..., None] * values[:, :, None]).sum(-2)
+def split_heads(x, k, width):
+    "Heads `(B, heads, k, K)` of the rows `(B·k, heads·K)` of a product."
+    return x.view(-1, k, x.size(1) // width, width).transpose(1, 2)
+
+def join_heads(x):
+    "Rows `(B·k, h·K)` of the heads `(B, g, h/g, k, K)`."
+    return x.flatten(1, 2).transpose(1, 2).flatten(2).flatten(0, 1)
+
+def weigh(a, b, library):
+    "`a bᵀ` of vectors `(B, g, m, K)` and `(B, g, n, K)`: by a library, or by loops of the compiler."
+    return a @ b.transpose(-1, -2) if library else (a[:, :, :, None] * b[:, :, None]).sum(-1)
+
+def attend_at_once(q, keys, values, library):
+    "Scores `(B, g, h/g, k, n)` of queries `(B, g, h/g, k, K)`, and a function of weights to outputs."
+    shape = q.shape[2:4]
+    scores = weigh(q.flatten(2, 3), keys, library).unflatten(2, shape)
+    def mix(weights):
+        return weigh(weights.flatten(2, 3), values.transpose(2, 3), library).unflatten(2, shape)
     return scores, mix
 
 # %% ../../nbs/19a_compiled.ipynb #19c00016
 class LayerStep(nn.Module):
-    "A decoder layer at one position of B prefixes, as a function of tensors."
+    "A decoder layer at one position of k prefixes of B sentences, as a function of tensors."
     def __init__(self,
         form:LayerForm, # Form of the layer
     ):
@@ -218,24 +234,25 @@ class LayerStep(nn.Module):
         self.form = form
 
     def forward(self,
-        x:Tensor,      # `(B, D)`
+        x:Tensor,      # `(B, k, D)`
         turn:Tensor,   # Cosines and sines of the position `(2, rotated/2)`
-        keys:Tensor,   # Keys of the earlier positions `(B, g, P, K)`
+        keys:Tensor,   # Keys of earlier positions of all prefixes `(B, g, P, K)`
         values:Tensor, # and values
-        bias:Tensor,   # 0 at decoded positions, a large negative number after them `(B, P)`
+        bias:Tensor,   # 0 where a prefix attends, a large negative number elsewhere `(B, k, P)`
         source_keys:Tensor,   # `(B, g, S, K)`
         source_values:Tensor, # `(B, g, S, K)`
         source_bias:Tensor,   # `(B, S)`
         tensors:list[Tensor], # As from `layer_tensors`
-    )->tuple[Tensor, ...]: # Outputs, keys and values `(2, B, g, K)`, weights `(B·g, h/g, S)`
+    )->tuple[Tensor, ...]: # Outputs, keys and values `(2, B, g, k, K)`, weights `(B·g, h/g·k, S)`
         "Self-attention, attention to the source, feed-forward network."
         layer = LayerTensors(self.form, tensors)
         own = keys, values, bias
-        source = source_keys, source_values, source_bias
-        x, new = self.add(layer, 0, x, lambda x: self.self_attention(layer, x, turn, *own))
-        x, weights = self.add(layer, 1, x, lambda x: self.cross_attention(layer, x, *source))
-        x, _ = self.add(layer, 2, x, lambda x: (self.feed_forward(layer, x), None))
-        return x, new, weights
+        source = x.size(1), source_keys, source_values, source_bias
+        y = x.flatten(0, 1)
+        y, new = self.add(layer, 0, y, lambda y: self.self_attention(layer, y, turn, *own))
+        y, weights = self.add(layer, 1, y, lambda y: self.cross_attention(layer, y, *source))
+        y, _ = self.add(layer, 2, y, lambda y: (self.feed_forward(layer, y), None))
+        return y.view_as(x), new, weights
 
 # %% ../../nbs/19a_compiled.ipynb #19c00017
 @patch
@@ -250,32 +267,33 @@ def add(self:LayerStep, layer, n, x, function):
 @patch
 def self_attention(self:LayerStep, layer, x, turn, keys, values, bias):
     "Output, and the keys and values of the new position."
-    form, B = self.form, x.size(0)
-    x = layer.product(0, x).view(B, -1, form.width)                     # (B, h + 2g, K)
+    form = self.form
+    x = split_heads(layer.product(0, x), bias.size(1), form.width)      # (B, h + 2g, k, K)
     turned = form.h + form.groups
     x, v = x.split((turned, form.groups), 1)
-    x = layer.norm_heads(x.transpose(0, 1)).transpose(0, 1)
-    x = rotate_pairs(x, turn, form.rotated)
+    x = rotate_pairs(layer.norm_heads(x), turn, form.rotated)
     q, k = x.split((form.h, form.groups), 1)
-    q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, K)
-    scores, mix = attend_once(q, keys, values, bias)
-    score = (q * k[:, :, None]).sum(-1, keepdim=True)                   # (B, g, h/g, 1)
+    q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, k, K)
+    scores, mix = attend_at_once(q, keys, values, form.beams)
+    scores = scores + bias[:, None, None]
+    score = (q * k[:, :, None]).sum(-1, keepdim=True)                   # (B, g, h/g, k, 1)
     largest = torch.maximum(scores.amax(-1, keepdim=True), score)
     weights, weight = (scores - largest).exp(), (score - largest).exp()
     y = (mix(weights) + weight * v[:, :, None]) / (weights.sum(-1, keepdim=True) + weight)
-    return layer.product(1, y.reshape(B, -1)), torch.stack((k, v))
+    return layer.product(1, join_heads(y)), torch.stack((k, v))
 
 # %% ../../nbs/19a_compiled.ipynb #19c00018
 @patch
-def cross_attention(self:LayerStep, layer, x, keys, values, bias):
+def cross_attention(self:LayerStep, layer, x, k, keys, values, bias):
     "Output, and the weights of the source positions."
-    B, form = x.size(0), self.form
-    q = layer.product(-4, x).view(B, form.groups, -1, form.width)       # (B, g, h/g, K)
+    form = self.form
+    q = split_heads(layer.product(-4, x), k, form.width)
+    q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, k, K)
     norm = layer.source_norm
     if norm is not None: q = F.rms_norm(q, norm.shape, norm, form.head_eps)
-    scores, mix = attend_once(q, keys, values, bias)
-    weights = scores.softmax(-1)
-    return layer.product(-3, mix(weights).reshape(B, -1)), weights.flatten(0, 1)
+    scores, mix = attend_at_once(q, keys, values, form.beams)
+    weights = (scores + bias[:, None, None, None]).softmax(-1)
+    return layer.product(-3, join_heads(mix(weights))), weights.flatten(0, 1).flatten(1, 2)
 
 @patch
 def feed_forward(self:LayerStep, layer, x):
@@ -320,22 +338,23 @@ class EncoderStep(LayerStep):
 
 # %% ../../nbs/19a_compiled.ipynb #19c00020
 class RecurrentStep(LayerStep):
-    "A decoder layer with a recurrent unit at one position of B sentences, as a function."
+    "A decoder layer with a recurrent unit at one position, as a function of tensors."
     def forward(self,
-        x:Tensor,     # `(B, D)`
-        state:Tensor, # State of the last position `(B, D)`
+        x:Tensor,     # `(B, k, D)`
+        state:Tensor, # States of the last position `(B, k, D)`
         source_keys:Tensor,   # `(B, g, S, K)`
         source_values:Tensor, # `(B, g, S, K)`
         source_bias:Tensor,   # `(B, S)`
         tensors:list[Tensor], # As from `layer_tensors`
-    )->tuple[Tensor, ...]: # Outputs, states `(B, D)`, weights `(B·g, h/g, S)`
+    )->tuple[Tensor, ...]: # Outputs, states `(B, k, D)`, weights `(B·g, h/g·k, S)`
         "Next state, attention to the source, feed-forward network."
         layer = LayerTensors(self.form, tensors)
-        source = source_keys, source_values, source_bias
-        x, new = self.add(layer, 0, x, lambda x: self.next_state(layer, x, state))
-        x, weights = self.add(layer, 1, x, lambda x: self.cross_attention(layer, x, *source))
-        x, _ = self.add(layer, 2, x, lambda x: (self.feed_forward(layer, x), None))
-        return x, new, weights
+        source = x.size(1), source_keys, source_values, source_bias
+        y, last = x.flatten(0, 1), state.flatten(0, 1)
+        y, new = self.add(layer, 0, y, lambda y: self.next_state(layer, y, last))
+        y, weights = self.add(layer, 1, y, lambda y: self.cross_attention(layer, y, *source))
+        y, _ = self.add(layer, 2, y, lambda y: (self.feed_forward(layer, y), None))
+        return y.view_as(x), new.view_as(x), weights
 
     def next_state(self, layer, x, state):
         "Positive part of the next state, and the state."
@@ -372,10 +391,11 @@ def example_inputs(
         turn = torch.randn(2, n, form.rotated // 2)
         return torch.randn(n, D), turn, torch.zeros(n), tensors
     def cache(): return torch.randn(sentences, g, n, K), torch.randn(sentences, g, n, K)
-    bias, x = torch.zeros(sentences, n), torch.randn(sentences, D)
-    if form.recurrent: return x, torch.randn(sentences, D), *cache(), bias, tensors
-    turn = torch.randn(2, form.rotated // 2)
-    return x, turn, *cache(), bias, *cache(), bias.clone(), tensors
+    k, hidden = 3 if form.beams else 1, torch.zeros(sentences, n)
+    x = torch.randn(sentences, k, D)
+    if form.recurrent: return x, torch.randn_like(x), *cache(), hidden, tensors
+    turn, bias = torch.randn(2, form.rotated // 2), torch.zeros(sentences, k, n)
+    return x, turn, *cache(), bias, *cache(), hidden, tensors
 
 # %% ../../nbs/19a_compiled.ipynb #19c00021
 WRAPPER = {False: "O1", True: "O0"} # C++ around the loops: more than one row gain little from O1
@@ -385,7 +405,7 @@ def compiler_options(
     form:LayerForm, # Form of a layer
 )->dict:            # Options of Inductor
     "Return the options; code for threads reads their number at each call."
-    several_rows = form.many or form.encoder
+    several_rows = form.many or form.encoder or form.beams
     many_threads = several_rows or form.d_model * form.d_ff >= LARGE
     threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
     return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[several_rows],
@@ -398,11 +418,13 @@ def compile_form(
     "Compile the step of a layer; only for a process that does nothing else."
     from torch._inductor import aoti_compile_and_package
     from torch.export import Dim, export
-    B, P, S = (Dim(name, min=2, max=2**16) for name in "BPS")
+    B, P, S, k = (Dim(name, min=2, max=2**16) for name in "BPSk")
     rows = {0: B} if form.many else {}
-    own, source = {**rows, 2: P}, {**rows, 2: S}
-    sizes = rows, None, own, own, {**rows, 1: P}, source, source, {**rows, 1: S}
-    if form.recurrent: sizes = rows, rows, source, source, {**rows, 1: S}
+    prefixes = rows | ({1: k} if form.beams else {})
+    source = {**rows, 2: S}, {**rows, 2: S}, {**rows, 1: S}
+    own = {**rows, 2: P}, {**rows, 2: P}, {**prefixes, 2: P}
+    sizes = prefixes, None, *own, *source
+    if form.recurrent: sizes = prefixes, prefixes, *source
     if form.encoder: sizes = {0: S}, {1: S}, {0: S}
     inputs = example_inputs(form, 4 if form.many else 1)
     step = step_of(form)

@@ -58,17 +58,19 @@ def compiled_layers(
     program,          # A `Program` with the products of `CompiledLinear`
     many:bool=False,  # Whether two sentences or more are decoded
     encoder:bool=False, # The layers of the encoder instead of those of the decoder
+    beams:bool=False,   # Whether each sentence has two prefixes or more
 )->tuple:             # Compiled step, or None: use the program; list of the tensors of each layer
     "Return the compiled step of the layers and their tensors, which the program keeps."
-    if (many, encoder) not in program.kept:
+    if (many, encoder, beams) not in program.kept:
         layers = program.encoder if encoder else program.decoder
-        form = layer_form(program, many, layers)
+        form = layer_form(program, many, layers, beams)
         if form is None and "warned" not in program.kept:
             program.kept["warned"] = True # once for both stacks
             warn_not_compiled(_NO_CODE)
         code = compiled_step(form) if form is not None and is_worth(form) else None
-        program.kept[many, encoder] = code, [] if code is None else [*map(layer_tensors, layers)]
-    return program.kept[many, encoder]
+        tensors = [] if code is None else [*map(layer_tensors, layers)]
+        program.kept[many, encoder, beams] = code, tensors
+    return program.kept[many, encoder, beams]
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00026
 class CompiledPass(DecoderPass):
@@ -80,22 +82,23 @@ class CompiledPass(DecoderPass):
     def run(self, x):
         "Run all layers, then the final norm."
         slots, layout = self.slots, self.layout
-        if layout.k > 1 or layout.prefixes > 1: return super().run(x)
-        step, tensors = compiled_layers(self.program, layout.size > 1)
+        step, tensors = compiled_layers(self.program, layout.size > 1, beams=layout.k > 1)
         if step is None: return super().run(x)
         recurrent = self.program.decoder[0].recurrent
         inputs, places = self.states() if recurrent else self.caches()
         self.find_source()
+        x = x.view(layout.size, layout.k, -1)
         for own, memory, layer, place in zip(inputs, self.memory, tensors, places):
             x, last, weights = step([x, *own, *memory, self.visible, *layer])
             place.copy_(last) # at once: the next call may write to the same memory
-        if not recurrent: slots.bias[:, :, layout.length] = 0
+        if not recurrent: slots.bias[:, :, layout.length].diagonal(0, 1, 2).zero_()
+        x = x.flatten(0, 1)
         y = self.program.decoder_norm(x)
         return x.clone() if y is x else y, weights
 
     def states(self):
-        "Inputs of each layer of recurrent units, and the place of its next state."
-        states = self.slots.states[:, :, 0].unbind(0)                     # N of (B, D)
+        "Inputs of each layer of recurrent units, and the place of its next states."
+        states = self.slots.states.unbind(0)                              # N of (B, k, D)
         return [(state,) for state in states], states
 
 def encode_compiled(program, tokens, src, positions, bias):
@@ -128,15 +131,15 @@ def find_source(self:CompiledPass):
 def caches(self:CompiledPass):
     "Rotation, keys, values and bias of each layer, and the place of its new keys and values."
     slots, layout = self.slots, self.layout
-    if layout.length == layout.positions: slots.resize(1)
+    if layout.length == layout.positions: slots.resize(layout.prefixes)
     if self.own_kv is not slots.kv: # it has moved
         self.own_kv = slots.kv
-        self.own = [kv.squeeze(4).unbind(0) for kv in slots.kv.unbind(0)] # (B, g, P, K)
+        self.own = [kv.unbind(0) for kv in slots.kv.flatten(4, 5).unbind(0)] # (B, g, P, K)
     like, rotated = slots.bias, self.program.decoder[0].rotated
     turn = like.new_empty(2, 0)
     if rotated: turn = torch.cat(angles(layout.length, layout.length + 1, rotated, like))
-    bias = slots.bias.flatten(1)                                          # (B, P)
-    places = slots.kv[:, :, :, :, layout.length, 0].unbind(0)             # N of (2, B, g, K)
+    bias = slots.bias.flatten(2)                                          # (B, k, P)
+    places = slots.kv[:, :, :, :, layout.length, :layout.k].unbind(0)     # N of (2, B, g, k, K)
     return [(turn, *own, bias) for own in self.own], places
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00029
@@ -171,7 +174,8 @@ def compile_layers(
     if not is_known(model): raise TypeError("the model has parts or hooks without a program.")
     program = program_of(model, CompiledLinear(int8))
     forms = [layer_form(program, False, program.encoder)]
-    forms += [layer_form(program, many, program.decoder) for many in (False, True)]
+    forms += [layer_form(program, many, program.decoder, beams)
+              for many in (False, True) for beams in (False, True)]
     if None in forms: raise TypeError(f"{_NO_CODE}.")
     compiled = [form for form in forms if form is not None and is_worth(form)]
     for form in compiled: stored_code(form)
