@@ -33,7 +33,7 @@ from .data.pairs import read_pairs
 from .data.pocket import PocketPair, pocket_pairs
 from .data.everyday import everyday_pairs
 from annotated_transformer.data.corpora import (
-    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, opus_books,
+    CORPORA, HubPairs, filter_pairs, hub_pairs, iwslt14, load_corpus, load_splits, opus_books,
     split_pairs, wmt14,
 )
 from .data.multi30k import have_multi30k, multi30k
@@ -66,7 +66,7 @@ from .signals import Stopped
 from .train.run import RunOptions, has_checkpoint
 from .train.training import fit, lr_schedule, nll
 from annotated_transformer.train.monitoring import (
-    Speed, all_of, headline, live_curve, tensorboard, training_curve, training_flops,
+    Speed, all_of, headline, live_curve, run_picture, tensorboard, training_curve, training_flops,
     training_speed,
 )
 from annotated_transformer.train.recipes import (
