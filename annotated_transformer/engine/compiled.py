@@ -195,7 +195,7 @@ class LayerTensors:
         if bias is None: return F.rms_norm(x, weight.shape, weight, self.form.eps)
         return F.layer_norm(x, weight.shape, weight, bias, self.form.eps)
 
-# %% ../../nbs/19a_compiled.ipynb #19c00015
+# %% ../../nbs/19a_compiled.ipynb #2f04f813
 def rotate_pairs(x, turn, rotated):
     "Rotate the first channels of `x (…, n, K)` by `turn`, cosines and sines `(2, rotated/2)`."
     if not rotated: return x
@@ -204,6 +204,7 @@ def rotate_pairs(x, turn, rotated):
     y = torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
     return torch.cat([y, x[..., rotated:]], -1)
 
+# %% ../../nbs/19a_compiled.ipynb #f7a41986
 def split_heads(x, k, width):
     "Heads `(B, heads, k, K)` of the rows `(B·k, heads·K)` of a product."
     return x.view(-1, k, x.size(1) // width, width).transpose(1, 2)
@@ -212,12 +213,13 @@ def join_heads(x):
     "Rows `(B·k, h·K)` of the heads `(B, g, h/g, k, K)`."
     return x.flatten(1, 2).transpose(1, 2).flatten(2).flatten(0, 1)
 
+# %% ../../nbs/19a_compiled.ipynb #19c00015
 def weigh(a, b, library):
-    "`a bᵀ` of vectors `(B, g, m, K)` and `(B, g, n, K)`: by a library, or by loops of the compiler."
+    "`a bᵀ` of vectors `(B, g, m, K)` and `(B, g, n, K)`: by a library or by compiled loops."
     return a @ b.transpose(-1, -2) if library else (a[:, :, :, None] * b[:, :, None]).sum(-1)
 
 def attend_at_once(q, keys, values, library):
-    "Scores `(B, g, h/g, k, n)` of queries `(B, g, h/g, k, K)`, and a function of weights to outputs."
+    "Scores `(B, g, h/g, k, n)` of queries `(B, g, h/g, k, K)`; a function of weights to outputs."
     shape = q.shape[2:4]
     scores = weigh(q.flatten(2, 3), keys, library).unflatten(2, shape)
     def mix(weights):
@@ -243,14 +245,17 @@ class LayerStep(nn.Module):
         source_values:Tensor, # `(B, g, S, K)`
         source_bias:Tensor,   # `(B, S)`
         tensors:list[Tensor], # As from `layer_tensors`
-    )->tuple[Tensor, ...]: # Outputs, keys and values `(2, B, g, k, K)`, weights `(B·g, h/g·k, S)`
+    )->tuple[Tensor, ...]: # Outputs, keys, values `(2, B, g, k, K)`, weights `(B·g, h/g·k, S)`
         "Self-attention, attention to the source, feed-forward network."
-        layer = LayerTensors(self.form, tensors)
-        own = keys, values, bias
-        source = x.size(1), source_keys, source_values, source_bias
-        y = x.flatten(0, 1)
-        y, new = self.add(layer, 0, y, lambda y: self.self_attention(layer, y, turn, *own))
-        y, weights = self.add(layer, 1, y, lambda y: self.cross_attention(layer, y, *source))
+        layer, own = LayerTensors(self.form, tensors), (turn, keys, values, bias)
+        def first(y): return self.self_attention(layer, y, *own)
+        return self.run_sublayers(layer, x, first, source_keys, source_values, source_bias)
+
+    def run_sublayers(self, layer, x, first, *source):
+        "Outputs, second result of the first sub-layer, weights of the source."
+        y, new = self.add(layer, 0, x.flatten(0, 1), first)
+        def cross(y): return self.cross_attention(layer, y, x.size(1), *source)
+        y, weights = self.add(layer, 1, y, cross)
         y, _ = self.add(layer, 2, y, lambda y: (self.feed_forward(layer, y), None))
         return y.view_as(x), new, weights
 
@@ -336,7 +341,7 @@ class EncoderStep(LayerStep):
         y = y.view(form.h, n, form.width).transpose(0, 1).reshape(n, -1)  # (n, h·K)
         return layer.product(1, y)
 
-# %% ../../nbs/19a_compiled.ipynb #19c00020
+# %% ../../nbs/19a_compiled.ipynb #dae14061
 class RecurrentStep(LayerStep):
     "A decoder layer with a recurrent unit at one position, as a function of tensors."
     def forward(self,
@@ -349,24 +354,21 @@ class RecurrentStep(LayerStep):
     )->tuple[Tensor, ...]: # Outputs, states `(B, k, D)`, weights `(B·g, h/g·k, S)`
         "Next state, attention to the source, feed-forward network."
         layer = LayerTensors(self.form, tensors)
-        source = x.size(1), source_keys, source_values, source_bias
-        y, last = x.flatten(0, 1), state.flatten(0, 1)
-        y, new = self.add(layer, 0, y, lambda y: self.next_state(layer, y, last))
-        y, weights = self.add(layer, 1, y, lambda y: self.cross_attention(layer, y, *source))
-        y, _ = self.add(layer, 2, y, lambda y: (self.feed_forward(layer, y), None))
-        return y.view_as(x), new.view_as(x), weights
+        def first(y): return self.next_state(layer, y, state)
+        return self.run_sublayers(layer, x, first, source_keys, source_values, source_bias)
 
-    def next_state(self, layer, x, state):
+    def next_state(self, layer, y, state):
         "Positive part of the next state, and the state."
-        new, gate = layer.product(0, x).chunk(2, -1)
-        state = torch.lerp(new, state, gate.sigmoid())
-        return state.relu(), state
+        new, gate = layer.product(0, y).chunk(2, -1)
+        last = torch.lerp(new, state.flatten(0, 1), gate.sigmoid())
+        return last.relu(), last.view_as(state)
 
 def step_of(form:LayerForm)->LayerStep:
     "Return the step of a form."
     if form.encoder: return EncoderStep(form)
     return RecurrentStep(form) if form.recurrent else LayerStep(form)
 
+# %% ../../nbs/19a_compiled.ipynb #19c00020
 def example_inputs(
     form:LayerForm, # Form of the layer
     sentences:int,  # B
