@@ -80,8 +80,8 @@ def _keep_freed_memory():
     for option, value in options.items(): mallopt(option, value)
 
 def tune_allocator()->None:
-    "Let the C library keep freed memory, and oneDNN its compiled kernels, in this process."
-    os.environ.setdefault(_KERNEL_CACHE, "4096")
+    "Let the C library keep freed memory, and oneDNN only a few compiled kernels."
+    os.environ.setdefault(_KERNEL_CACHE, "64")
     _keep_freed_memory()
 
 @contextmanager
