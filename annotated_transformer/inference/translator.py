@@ -89,7 +89,13 @@ from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.bpe import SentencePieces, SubwordTokenizer, added_parts
-from ..data.corpora import JoinedPairs, TypedPairs, as_pairs, pairs_digest
+from annotated_transformer.data.corpora import (
+    JoinedPairs,
+    TypedPairs,
+    as_pairs,
+    pairs_digest,
+    without_bars,
+)
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
 from ..data.sentences import quotation, requote, split_text
@@ -213,7 +219,7 @@ class TextModel:
         if training is None: training = parent.training()
         config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
-        with report_phases(progress):
+        with report_phases(progress), without_bars(cache_dir is not None and not progress):
             data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
                                     tokenizer, vocab_size, pair, cache_dir, progress, parent)
             data.further = parent.origin | (about or {})
