@@ -82,6 +82,7 @@ _PLACES = { # Name in a layer -> ours; -1 is the last sub-layer
     "attention/linear_0": "src_attn.W_q", "attention/linear_1": "src_attn.W_k src_attn.W_v",
     "attention/linear_2": "src_attn.W_o", "attention/layer_norm": "sublayer.1.norm",
     "ffn/linear_0": "feed_forward.w_1", "ffn/linear_1": "feed_forward.w_2",
+    "ffn/linear_0_noact": "feed_forward.w_3",
     "ffn/layer_norm": "sublayer.-1.norm"}
 _OUTSIDE = {"encoder/embeddings_0": "src_embed.0.lut", "decoder/embeddings": "tgt_embed.0.lut",
             "decoder/projection": "generator.proj", "encoder/layer_norm": "encoder.norm",
@@ -108,7 +109,11 @@ def _renamed(variables):
         if not names: raise ValueError(f"an EncoderDecoder has no {short_repr(name)}")
         if not w.is_floating_point():
             raise ValueError(f"{name} is stored as {w.dtype}: export without quantization")
-        weights |= zip(names, w.float().chunk(len(names)))
+        rows = [len(w) // len(names)] * len(names)
+        if len(names) == 3: # queries, as many as the output has columns; keys; values
+            queries = variables[re.sub("linear_0/.*", "linear_1/weight", name)].size(1)
+            rows = [queries, *[(len(w) - queries) // 2] * 2]
+        weights |= zip(names, w.float().split(rows))
     return weights
 
 # %% ../../nbs/52a_ctranslate2.ipynb #ct000009
@@ -122,7 +127,7 @@ def _settings(variables):
     for name, value in variables.items():
         if value.dim(): continue
         side, _, setting = name.partition("/")
-        if "/rotary_" in name: continue # see `_is_rotary`
+        if "/rotary_" in name or name.endswith("/num_heads_kv"): continue # see below
         if setting in _READ: values[side][setting] = value.item()
         elif value.item() != _USUAL.get(setting, 0):
             raise ValueError(f"{name} is {value.item()}, an EncoderDecoder has "
@@ -132,6 +137,15 @@ def _settings(variables):
     missing = [name for name in _READ if name not in values["encoder"]]
     if missing: raise ValueError(f"{missing[0]} is missing")
     return values["encoder"]
+
+def _kv_heads(variables):
+    "Number of key and value heads; None: as many as of queries."
+    groups = [value.item() for name, value in variables.items() if name.endswith("/num_heads_kv")]
+    if not groups: return None
+    attentions = [name for name in variables if name.endswith("attention/linear_0/weight")]
+    if len({*groups}) > 1 or len(groups) != len(attentions):
+        raise ValueError(f"its attentions have {short_repr(sorted({*groups}))} key heads")
+    return groups[0]
 
 def _is_rotary(variables, heads):
     "Whether queries and keys are rotated; raise unless all are, as by `RotaryAttention`."
@@ -184,6 +198,10 @@ def read_ctranslate2(
         values, weights = _settings(variables), _renamed(variables)
         if values["activation"] not in _ACTIVATIONS:
             raise ValueError(f"activation={values['activation']} is not one of {_ACTIVATIONS}")
+        gated = "encoder/layer_0/ffn/linear_0_noact/weight" in variables
+        if gated and _ACTIVATIONS[values["activation"]] != "silu":
+            raise ValueError("its gate has another activation than SiLU")
+        groups = _kv_heads(variables)
         rotary = _is_rotary(variables, values["num_heads"])
         positions = "rotary" if rotary else _positions(variables, weights)
         if not values["scale_embeddings"]:
@@ -193,5 +211,7 @@ def read_ctranslate2(
         raise ValueError(f"{folder} cannot be converted ({short_text(e)}).") from None
     settings = dict(h=values["num_heads"], norm_first=bool(values["pre_norm"]),
                     positions=positions, norm_eps=1e-5 if eps is None else eps,
-                    ffn=_ACTIVATIONS[values["activation"]])
+                    norm="layer" if "encoder/layer_0/ffn/layer_norm/beta" in variables else "rms",
+                    ffn="swiglu" if gated else _ACTIVATIONS[values["activation"]])
+    if groups is not None: settings["kv_heads"] = groups
     return weights, settings

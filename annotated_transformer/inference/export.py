@@ -30,6 +30,7 @@ from annotated_transformer.transformer import (
     DecoderLayer,
     LayerNorm,
     LearnedPositions,
+    MultiHeadedAttention,
     PositionalEncoding,
     PositionwiseFeedForward,
     padding_mask,
@@ -48,8 +49,17 @@ from annotated_transformer.engine.cache import (
     is_recurrent,
     position_limit,
 )
+from ..engine.fast import FastAttention
 from ..files import atomic_folder, contents, read_json, write_json, write_text
-from ..layers import SSRU, CombinedAttention, GELUNetwork, SiLUNetwork
+from annotated_transformer.layers import (
+    SSRU,
+    CombinedAttention,
+    GELUNetwork,
+    GroupedAttention,
+    RMSNorm,
+    SiLUNetwork,
+    SwiGLU,
+)
 from ..positions import RotaryAttention, ShawAttention
 from ..train.monitoring import run_picture
 from .beam import SearchOptions, search_rows
@@ -80,6 +90,7 @@ def _format_settings(config):
         "ONNX": {} if c.decoder == "attention" else dict( # states have the shape of keys
             kv_heads=(None, c.h), d_k=(None, width), d_v=(None, width)),
         "CTranslate2": paper | dict(
+            norm=("layer", "rms"), ffn=("relu", "gelu", "silu", "swiglu"), kv_heads=(c.kv_heads,),
             positions=("sinusoidal", "learned", "rotary", "shaw"),
             final_norm=(None, c.norm_first)),
         "nn.Transformer": divided,
@@ -127,10 +138,14 @@ def _fill_linear(spec, *linears):
     if linears[0].bias is not None: spec.bias = _to_array(torch.cat([m.bias for m in linears]))
 
 def _fill_norm(spec, norm):
-    "Write a layer normalization."
-    if not isinstance(norm, (LayerNorm, nn.LayerNorm)):
-        raise ValueError(f"the norm is an {type(norm).__name__}: CTranslate2 accepts LayerNorm.")
-    spec.gamma, spec.beta = _to_array(norm.weight), _to_array(norm.bias)
+    "Write a norm; RMSNorm has no bias."
+    if not isinstance(norm, (*_NORMS, RMSNorm)):
+        raise ValueError(f"the norm is an {type(norm).__name__}: CTranslate2 accepts LayerNorm and "
+                         "RMSNorm.")
+    spec.gamma = _to_array(norm.weight)
+    if isinstance(norm, _NORMS): spec.beta = _to_array(norm.bias)
+
+_NORMS = LayerNorm, nn.LayerNorm
 
 # %% ../../nbs/55_export.ipynb #68b13e5b
 def _position_table(positions, rows):
@@ -142,28 +157,34 @@ def _position_table(positions, rows):
     raise ValueError(f"positions are a {type(positions).__name__}: "
                      "CTranslate2 has 'sinusoidal', 'learned', 'rotary' and 'shaw' ones.")
 
-def _relative_options(attn):
-    "CTranslate2's options for the relative positions of a self-attention."
-    if isinstance(attn, CombinedAttention): # CTranslate2 would run another attention
-        name = type(attn).__name__
-        raise ValueError(f"{name} is not an attention that CTranslate2 accepts")
-    if isinstance(attn, RotaryAttention): return dict(rotary_dim=attn.d_k, rotary_interleave=True)
-    if isinstance(attn, ShawAttention): return dict(relative_position=True)
-    return {}
+_KINDS = {MultiHeadedAttention, RotaryAttention, ShawAttention, GroupedAttention, CombinedAttention,
+          FastAttention} # CTranslate2 has them
+
+def _attention_options(attn):
+    "CTranslate2's options for the groups of an attention, and for its relative positions."
+    kinds = [kind for kind in type(attn).__mro__ if issubclass(kind, MultiHeadedAttention)]
+    for kind in kinds:
+        if kind in _KINDS or not any(map(callable, vars(kind).values())): continue
+        raise ValueError(f"{type(attn).__name__} is not an attention that CTranslate2 accepts")
+    groups = dict(num_heads_kv=attn.groups) if isinstance(attn, GroupedAttention) else {}
+    if isinstance(attn, RotaryAttention):
+        return groups, dict(rotary_dim=attn.d_k, rotary_interleave=True)
+    return groups, dict(relative_position=True) if isinstance(attn, ShawAttention) else {}
 
 # %% ../../nbs/55_export.ipynb #39519195
 _ACTIVATIONS = {PositionwiseFeedForward.forward: "RELU", GELUNetwork.forward: "GELU",
-                SiLUNetwork.forward: "SWISH"} # Their names in CTranslate2
+                SiLUNetwork.forward: "SWISH", SwiGLU.forward: "SWISH"} # Names in CTranslate2
 
 def _activation(model):
-    "Name of the activation of all feed-forward networks."
+    "Name of the activation of all feed-forward networks, and whether it is that of a gate."
     names = set()
     for layer in [*model.encoder.layers, *model.decoder.layers]:
         feed = layer.feed_forward
-        names.add(None if is_patched(feed) else _ACTIVATIONS.get(type(feed).forward))
-        if None in names:
+        name = None if is_patched(feed) else _ACTIVATIONS.get(type(feed).forward)
+        if name is None:
             raise ValueError(f"feed_forward is a {type(feed).__name__}: CTranslate2 accepts "
-                             "PositionwiseFeedForward, GELUNetwork and SiLUNetwork.")
+                             "PositionwiseFeedForward, GELUNetwork, SiLUNetwork and SwiGLU.")
+        names.add((name, isinstance(feed, SwiGLU)))
     if len(names) > 1: raise ValueError(f"the layers have {len(names)} activations, not one.")
     return names.pop()
 
@@ -173,6 +194,7 @@ def _fill_layer(spec, layer):
     _fill_attention(spec.self_attention, *attentions[0])
     for attn, attn_norm in attentions[1:]: _fill_attention(spec.attention, attn, attn_norm, True)
     _fill_linear(spec.ffn.linear_0, feed.w_1)
+    if isinstance(feed, SwiGLU): _fill_linear(spec.ffn.linear_0_noact, feed.w_3)
     _fill_linear(spec.ffn.linear_1, feed.w_2)
     _fill_norm(spec.ffn.layer_norm, norm)
 
@@ -191,7 +213,7 @@ def _fill_attention(spec, attn, norm, cross=False):
 # %% ../../nbs/55_export.ipynb #7bfa08f2
 def _common_eps(model):
     "The ε of all norms; CTranslate2 has one."
-    values = {m.eps for m in model.modules() if isinstance(m, (LayerNorm, nn.LayerNorm))}
+    values = {m.eps for m in model.modules() if isinstance(m, (*_NORMS, RMSNorm))}
     if len(values) > 1:
         raise ValueError(f"the norms have eps={sorted(values)}: CTranslate2 accepts one value.")
     return values.pop()
@@ -206,9 +228,11 @@ def ctranslate2_spec(model, h, norm_first, rows=2048):
     if attn.d_k != attn.d_model // h or attn.d_v != attn.d_k:
         raise ValueError(f"d_k={attn.d_k} and d_v={attn.d_v} are not d_model/h={attn.d_model}/{h}, "
                          "as CTranslate2 needs.")
-    relative = _relative_options(attn)
-    activation = common_spec.Activation[_activation(model)]
-    options = dict(pre_norm=norm_first, activation=activation, **relative)
+    groups, relative = _attention_options(attn)
+    activation, gated = _activation(model)
+    options = dict(pre_norm=norm_first, activation=common_spec.Activation[activation],
+                   ffn_glu=gated, rms_norm=isinstance(model.encoder.layers[0].sublayer[0].norm,
+                                                      RMSNorm), **groups, **relative)
     spec = transformer_spec.TransformerSpec(
         transformer_spec.TransformerEncoderSpec(len(model.encoder.layers), h, **options),
         transformer_spec.TransformerDecoderSpec(len(model.decoder.layers), h, **options))
