@@ -42,7 +42,8 @@ def _check_fields(config, **limits):
 SYNONYMS = dict( # Part of a model or of its training, as others name it -> the setting
     rms="norm='rms'", layernorm="norm='layer'", swiglu="ffn='swiglu'", gelu="ffn='gelu'",
     silu="ffn='silu'", rotary="positions='rotary'", rope="positions='rotary'",
-    alibi="positions='alibi'", gqa="kv_heads=2", ssru="decoder='ssru'", prenorm="norm_first=True",
+    alibi="positions='alibi'", gqa="kv_heads=2", kv_head="kv_heads=2",
+    ssru="decoder='ssru'", prenorm="norm_first=True",
     pre_norm="norm_first=True", postnorm="norm_first=False", post_norm="norm_first=False",
     heads="h=4", layer="N=6", hidden="d_model=512", muon="optimizer='muon'",
     adamw="optimizer='adamw'", cosine="schedule='cosine'", schedul="schedule='cosine'",
@@ -80,7 +81,7 @@ class TransformerConfig:
     dropout:float = 0.1          # Dropout probability
     norm_first:bool = True       # Pre-norm (True) or post-norm (False)
     tie:str = "none"             # Weight tying: "none", "decoder" or "all"
-    positions:str = "sinusoidal" # Or "learned", "rotary", "alibi" and others: page 04
+    positions:str = "sinusoidal" # Or "learned", "rotary", "alibi", "none" and others
     d_k:int|None = None          # Query and key width per head; None: d_model / h
     d_v:int|None = None          # Value width per head; None: d_k
     bias:bool = True             # Biases in the projections
@@ -103,12 +104,17 @@ class TransformerConfig:
         if not isinstance(self.positions, str):
             name = short_repr(self.positions)
             raise TypeError(f"positions={name} is not a name: give a string such as 'sinusoidal'.")
+        near = SYNONYMS.get(self.positions, "")
+        if near.startswith("positions") and repr(self.positions) not in near:
+            raise ValueError(f"positions={self.positions!r} is unknown: did you mean {near}?")
         if self.d_k is None and self.d_model % self.h:
             near = next(d for d in range(self.h - 1, 0, -1) if self.d_model % d == 0)
             raise ValueError(f"d_model={self.d_model} is not divisible by h={self.h}: "
                              f"pick h={near}, or give d_k.")
         if self.kv_heads is not None and self.h % self.kv_heads:
-            raise ValueError(f"h={self.h} is not divisible by kv_heads={self.kv_heads}.")
+            near = next(n for n in range(min(self.h, self.kv_heads), 0, -1) if self.h % n == 0)
+            raise ValueError(f"h={self.h} is not divisible by kv_heads={self.kv_heads}: "
+                             f"pick kv_heads={near}.")
 
 # %% ../nbs/02_config.ipynb #9e30f52f
 PRESETS = dict(

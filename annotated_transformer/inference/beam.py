@@ -420,10 +420,13 @@ def mbr_rerank(
     return sorted(scored, key=lambda h: h.score, reverse=True)
 
 # %% ../../nbs/46_beam.ipynb #e31724bc
+_SYNONYMS = dict(num_beams="beam_size=4", beams="beam_size=4", num_return="n_best=4",
+                 no_repeat="no_repeat_ngram_size=3") # As others name them
+
 def search_options(options, mbr):
     "Check the options of `translate`; return `n_best` and a search that finds enough hypotheses."
     n_best = options.get("n_best")
-    settings = dict(beam_size=1) | check_known(options, SearchOptions)
+    settings = dict(beam_size=1) | check_known(options, SearchOptions, _SYNONYMS)
     settings["n_best"] = 1 if n_best is None else n_best
     search = SearchOptions(**settings)
     check_choice("mbr", mbr, (True, False))
