@@ -164,7 +164,11 @@ TYPES = dict(F64=torch.float64, F32=torch.float32, F16=torch.float16, BF16=torch
 
 def _parse_header(file, size):
     "Read the JSON of a header; return it, and the number of bytes after it."
-    length = int.from_bytes(file.read(8), "little")
+    start = file.read(8)
+    if start[:4] == b"PK\3\4":
+        raise ValueError("it is a zip file, as of torch.save, which "
+                         "model.load_state_dict(torch.load(...)) reads")
+    length = int.from_bytes(start, "little")
     if size < 8 or length > min(size - 8, 10**8): raise ValueError(f"its length is {length:,}")
     header = parse_json(file.read(length))
     if not isinstance(header, dict): raise ValueError("it is no JSON object")
@@ -434,9 +438,13 @@ def average(
     models:Iterable[nn.Module],  # Models of the same architecture, oldest first
 )->nn.Module:                    # The same `model`
     "Average the weights of several models in float64 (§6.1)."
-    if isinstance(models, Iterable): models = list(models)
-    if not isinstance(models, list) or not all(isinstance(m, nn.Module) for m in models):
+    if not isinstance(models, Iterable):
         raise TypeError(f"models is not a list of models, but a {type(models).__name__}.")
+    models = list(models)
+    for m in models:
+        if isinstance(m, nn.Module): continue
+        raise TypeError(f"models holds a {type(m).__name__}, not only models: load_checkpoint or "
+                        "load_weights makes one of a file.")
     return average_states(model, [named_tensors(m) for m in models])
 
 def average_states(

@@ -75,21 +75,26 @@ def _move_batches(batches, device):
         with memory_error(f"a batch of {len(batch.src)} pairs"): moved = to_device(batch, device)
         yield moved
 
+# %% ../../nbs/39_training.ipynb #c7934d57
+def _check_range(what, side, low, high, embed):
+    "Raise unless the ids of a side, from `low` to `high`, are in the vocabulary of the model."
+    size = embed[0].lut.num_embeddings
+    if 0 <= low and high < size: return
+    raise ValueError(f"{what} has the {side} id {low if low < 0 else high}, but the {side} "
+                     f"vocabulary of the model has {size:,} tokens.")
+
 # %% ../../nbs/39_training.ipynb #9ebecf2f
 @contextmanager
 def _ids_in_range(number, batch, model):
     "Raise `ValueError` for an error of the block whose cause is an id outside the vocabulary."
     try: yield
-    except IndexError:
-        sides = (("source", batch.src, model.src_embed), ("target", batch.tgt, model.tgt_embed),
-                 ("target", batch.tgt_y, model.tgt_embed))
-        for side, ids, embed in sides:
-            size, low, high = embed[0].lut.num_embeddings, int(ids.min()), int(ids.max())
-            if 0 <= low and high < size: continue
-            raise ValueError(f"batch {number} (counted from 0) has the {side} id "
-                             f"{low if low < 0 else high}, but the {side} vocabulary of the model "
-                             f"has {size:,} tokens.") from None
-        raise
+    except IndexError as e:
+        for side, ids, embed in (("source", batch.src, model.src_embed),
+                                 ("target", batch.tgt, model.tgt_embed),
+                                 ("target", batch.tgt_y, model.tgt_embed)):
+            limits = int(ids.min()), int(ids.max())
+            _check_range(f"batch {number} (counted from 0)", side, *limits, embed)
+        raise e
 
 # %% ../../nbs/39_training.ipynb #2547cb80
 @dataclass
@@ -318,6 +323,16 @@ def _train_epoch(
     row |= dict(tokens_per_s=round(progress.tokens / trained), seconds=round(spent, 1))
     return row
 
+# %% ../../nbs/39_training.ipynb #0995388b
+def _check_ids(model, **data):
+    "Raise unless the ids of all pairs in memory are in the vocabularies of the model."
+    embeds = dict(source=model.src_embed, target=model.tgt_embed)
+    for name, batches in data.items():
+        if not batches or not isinstance(batches.pairs, list): continue
+        for side, rows, embed in zip(embeds, zip(*batches.pairs), embeds.values()):
+            ids = [limit(row) for row in rows if len(row) for limit in (min, max)]
+            if ids: _check_range(name, side, min(ids), max(ids), embed)
+
 # %% ../../nbs/39_training.ipynb #e00152c0
 def _check_data(train, valid, config):
     "Raise unless the arguments of a training are batches with pairs and a configuration."
@@ -386,6 +401,7 @@ def _prepare(model, train, valid, config, options:RunOptions)->Run:
     "Check the arguments of `fit` and make its run."
     check_model(model)
     _check_data(train, valid, config)
+    _check_ids(model, train=train, valid=valid)
     if config.guided_alignment and not options.teacher:
         raise ValueError(f"guided_alignment={config.guided_alignment} needs teacher, "
                          "a function from source and target ids to links.")
