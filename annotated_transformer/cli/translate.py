@@ -231,11 +231,12 @@ def convert(
     source:Annotated[str, "Folder of Marian (OPUS-MT) or CTranslate2, file of a checkpoint, or "
                           "a saved model"],
     out:Annotated[str, "Folder to write; what an earlier call wrote is replaced"],
-    to:Annotated[str, "torch, transformers, ctranslate2 (or ct2) or onnx: a folder of that library "
-                      "(default: a saved model)"]=None,
+    to:Annotated[str, "torch, transformers, ctranslate2 (or ct2) or onnx: a folder of that "
+                      "library (default: a saved model)"]=None,
     tokenizer:Annotated[str, "Folder of a saved translator, or tokenizer files, where the source "
                              "has none"]=None,
     set:Annotated[str, "What the source does not show, such as 'h=8 norm_first=False'"]=None,
+    pair:Annotated[str, "Languages, source first, where the source names none"]=None,
     unscaled:Annotated[bool, "The embeddings of an nn.Transformer are not multiplied by the root "
                              "of d_model"]=False,
 ):
@@ -244,13 +245,13 @@ def convert(
     settings = read_settings(set, _CONVERTED)
     path = source if source in BUILT_IN else user_path("source", source)
     if path in BUILT_IN or _is_saved(Path(path)):
-        if set or tokenizer or unscaled:
-            raise ValueError(f"{path} is a saved model: set, tokenizer and unscaled belong to "
-                             "models of other projects.")
+        if set or tokenizer or unscaled or pair:
+            raise ValueError(f"{path} is a saved model: set, tokenizer, pair and unscaled belong "
+                             "to models of other projects.")
         translator = Translator.from_pretrained(path, "cpu")
     else:
         translator = Translator.from_other(path, tokenizers=_tokenizers_of(tokenizer), device="cpu",
-                                           scale=not unscaled, **settings)
+                                           scale=not unscaled, pair=pair, **settings)
     place = user_path("out", out)
     folder = translator.save_pretrained(place) if to is None else _EXPORTS[to](translator, place)
     kind = to or translator.about.get("source", "saved model")

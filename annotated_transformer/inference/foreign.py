@@ -733,7 +733,7 @@ def _convert_module(module, settings, scale, like):
         weights = weights | check_weights(buffers)
     return _convert_weights(weights, {}, settings, scale, like)
 
-# %% ../../nbs/53_foreign.ipynb #for00056
+# %% ../../nbs/53_foreign.ipynb #f749fc23
 def _convert_checkpoint(source, settings, scale, like, tokenizers):
     "Convert a file, or a dictionary of weights."
     checkpoint = source if isinstance(source, Mapping) else read_checkpoint(source)
@@ -776,6 +776,15 @@ def _own_tokenizers(folder, joint="tokenizer.json"):
     if not all(path.is_file() for path in sides): return ()
     return tuple(load_tokenizer(path) for path in sides)
 
+def _card_pair(folder):
+    "Languages in the head of a model card, as those of our exports have; None: there are none."
+    card = Path(folder)/"README.md"
+    if not card.is_file(): return None
+    with open(card, encoding="utf-8", errors="replace") as file: head = file.read(2000)
+    langs = re.search(r'^language: \["([a-z]{2,3})", "([a-z]{2,3})"\]$', head, re.M)
+    return "-".join(langs.groups()) if langs else None
+
+# %% ../../nbs/53_foreign.ipynb #for00056
 def read_other(
     source,             # Module, state dict, checkpoint, or folder of Marian or CTranslate2
     like:Callable|None=None, # The original: source and target ids to logits; None: not compared
@@ -794,5 +803,7 @@ def read_other(
     elif not isinstance(source, Mapping) and Path(source).is_dir():
         converted = _convert_folder(source, settings, tokenizers)
     else: converted = _convert_checkpoint(source, settings, scale, like, tokenizers)
+    if not isinstance(source, (Mapping, nn.Module)) and converted.pair is None:
+        converted.pair = _card_pair(source)
     if like is not None: _check_like(converted, like)
     return converted

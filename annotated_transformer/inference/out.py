@@ -10,6 +10,7 @@ import inspect
 import json
 import linecache
 import math
+import warnings
 from pathlib import Path
 
 import torch
@@ -57,9 +58,12 @@ class TorchSeq2Seq(nn.Module):
         self.register_buffer("src_positions", torch.zeros(rows, d_model))
         self.register_buffer("tgt_positions", torch.zeros(rows, d_model))
         self.dropout = nn.Dropout(dropout)
-        self.transformer = nn.Transformer(
-            d_model, h, N, N_decoder, d_ff, dropout, F.silu if activation == "silu" else activation,
-            layer_norm_eps=norm_eps, batch_first=True, norm_first=norm_first)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore") # pre-norm has no nested tensors
+            self.transformer = nn.Transformer(
+                d_model, h, N, N_decoder, d_ff, dropout,
+                F.silu if activation == "silu" else activation, layer_norm_eps=norm_eps,
+                batch_first=True, norm_first=norm_first)
         if not final_norm: self.transformer.encoder.norm = self.transformer.decoder.norm = None
         self.generator = nn.Linear(d_model, tgt_vocab)
 
@@ -138,7 +142,7 @@ def torch_program(
     if c.tie == "all": program.src_tok_emb.weight = program.tgt_tok_emb.weight
     return program.eval()
 
-# %% ../../nbs/55a_out.ipynb #ou000009
+# %% ../../nbs/55a_out.ipynb #b04d1d2b
 def program_settings(
     translator,    # A `Translator`
     rows:int=1024, # Positions of the table
@@ -159,11 +163,18 @@ def _write_tokenizers(translator, folder, save):
     if not are_joint(source, joint):
         save_tokenizers(source, joint, folder)
         return
-    if source is joint and isinstance(joint, SubwordTokenizer): save(hub_tokenizer(joint))
+    if _has_hub_tokenizer(translator): save(hub_tokenizer(joint))
     joint.save(folder/OUR_TOKENIZER)
+
+# %% ../../nbs/55a_out.ipynb #ou000009
+def _has_hub_tokenizer(translator):
+    "Whether Hugging Face's tokenizer can have the ids of both sides."
+    source, target = translator.src_tokenizer, translator.tgt_tokenizer
+    return source is target and isinstance(target, SubwordTokenizer)
 
 _HEAD = """import json
 import math
+import warnings
 from pathlib import Path
 
 import torch
@@ -204,11 +215,18 @@ def export_torch(
 def _use_program(translator):
     "Lines of Python that decode with the program."
     source = ", ".join(map(str, translator.special.source(["…"])))
-    return "\n".join([
-        "```python", "import torch", "from model import load # in this folder", "",
-        "model = load()", f"src = torch.tensor([[{source}]]) # ids (B, S), padding "
-        f"{translator.special.pad}", "model.greedy(src)[0].tolist()", "```", "",
-        "`model(src, tgt)` returns logits (B, T, V).", ""])
+    program = ["import torch", "from model import load # in this folder", ""]
+    use = ["model = load()",
+           f"src = torch.tensor([[{source}]]) # ids (B, S), padding {translator.special.pad}",
+           "model.greedy(src)[0].tolist()"]
+    if _has_hub_tokenizer(translator):
+        program.insert(1, "from tokenizers import Tokenizer")
+        use = ['model, tokenizer = load(), Tokenizer.from_file("tokenizer.json")',
+               f'src = torch.tensor([tokenizer.encode("…").ids]) # (B, S): {source}; '
+               f"padding {translator.special.pad}",
+               "tokenizer.decode(model.greedy(src)[0].tolist())"]
+    return "\n".join(["```python", *program, *use, "```", "",
+                      "`model(src, tgt)` returns logits (B, T, V).", ""])
 
 # %% ../../nbs/55a_out.ipynb #ou000014
 def _marian(translator, max_len):
