@@ -10,6 +10,7 @@ import csv
 import math
 import os
 import sys
+import warnings
 from dataclasses import asdict
 from pkgutil import resolve_name
 from typing import Annotated
@@ -102,7 +103,11 @@ def evaluate(
     check_ranking(beam_size, length_penalty=length_penalty != .6)
     names = [model] if baseline is None else [model, baseline]
     systems = [load_models(name, device, engine) for name in names]
-    pair = pair or language_pair([model for system in systems for model in system])
+    models = [model for system in systems for model in system]
+    if pair is None and not all(model.about.get("pair") for model in models):
+        warnings.warn("the model names no languages: de-en is assumed; --pair gives others.",
+                      stacklevel=2)
+    pair = pair or language_pair(models)
     systems = [[in_direction(model, pair) for model in system] for system in systems]
     with phase(f"reading {data}"):
         split, pairs = scored_pairs(user_path("data", data), split, pair, skip_bad=skip_bad,

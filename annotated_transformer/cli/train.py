@@ -63,7 +63,7 @@ from ..data.words import SPECIALS
 from ..files import remove_folder
 from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place, read_config
-from ..inference.translator import Translator, check_outputs
+from ..inference.translator import Translator, check_outputs, check_start
 from ..signals import phase
 from ..train.checkpoints import checkpoints, epoch_folders
 from ..train.distributed import int_of, join_processes
@@ -111,6 +111,9 @@ def _earlier_command(out):
 def _resumed_options(given):
     "The options of a command, and those that its run began with where none are given."
     earlier = _earlier_command(given["out"])
+    if not earlier and given["data"] is None:
+        raise ValueError(f"{given['out']}-training holds no update of a run to resume: give the "
+                         "options of the run again, --data first.")
     settings = [item.partition("=")[0] for item in (given["set"] or "").split()]
     added = {}
     for name, parameter in signature(train).parameters.items():
@@ -217,7 +220,8 @@ def _epoch_callback(folder, samples=()):
 # %% ../../nbs/77_cli_train.ipynb #f9a70798
 def train(
     data:Annotated[str|list[str], "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
-                                  "folder); or several, with weights such as mine.tsv:2"]="pocket",
+                                  "folder); or several, with weights such as mine.tsv:2 "
+                                  "(default: pocket)"]=None,
     pair:Annotated[str, "Languages, source first; de-en,en-de: one model for both "
                         "directions"]="de-en",
     preset:Annotated[str, "Model size: base, big, small or tiny, the same after modern-, or a "
@@ -271,8 +275,10 @@ def train(
     given = dict(locals())
     if set == "help": return print(_setting_help())
     if resume: given = _resumed_options(given)
+    command = command_line("at-train", train, given)
+    if given["data"] is None: given["data"] = "pocket"
     with join_processes(device) as world:
-        _run_training(SimpleNamespace(**given), command_line("at-train", train, given), world)
+        _run_training(SimpleNamespace(**given), command, world)
 
 # %% ../../nbs/77_cli_train.ipynb #72a00002
 def _setting_help():
@@ -349,7 +355,7 @@ def _check_cache(cache_dir, out, training):
             raise ValueError(f"{given} contains the folder of {name}: choose another.")
     if not (place/"pairs.json").is_file(): check_free(place)
 
-# %% ../../nbs/77_cli_train.ipynb #77e47001
+# %% ../../nbs/77_cli_train.ipynb #ca910e4b
 def _check_further(given):
     "Raise if an option needs --from, or excludes it."
     check_number("mix", given.mix, 0, 0.99)
@@ -371,10 +377,16 @@ def _further(given, config, training):
     start, = with_pairs([Translator.from_pretrained(given.from_, "cpu")])
     config, training = further_recipe(start.config, training, given.set, given.epochs)
     fixed = [given.fixed] if isinstance(given.fixed, str) else given.fixed or []
-    further = dict(start=start, fixed=" ".join(fixed).split(), new_pieces=given.new_pieces)
-    given.earlier = _earlier_parts(start, given)
+    fixed = " ".join(fixed).split()
+    check_start(start, config, given.pair, fixed, given.new_pieces)
+    return config, training, dict(start=start, fixed=fixed, new_pieces=given.new_pieces)
+
+# %% ../../nbs/77_cli_train.ipynb #77e47001
+def _add_old_pairs(given, further):
+    "Read the corpora of a start; with --mix, add their pairs to the arguments."
+    if not further: return
+    given.earlier = _earlier_parts(further["start"], given)
     if given.mix: further |= dict(old=given.earlier[0], mix=given.mix)
-    return config, training, further
 
 def _earlier_parts(start, given):
     "Training and validation pairs of the corpora of a start; None without --mix if unreadable."
@@ -418,11 +430,12 @@ def _run_training(given, command, world):
     with ExitStack() as stack:
         with world.first_process_first():
             config, training, vocab, folder, options = _plan_training(given, world)
+            config, training, further = _further(given, config, training)
             train, valid, test = load_parts(
                 given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
                 typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
-        config, training, further = _further(given, config, training)
+        _add_old_pairs(given, further)
         samples = [source for source, _ in valid[:given.samples]]
         about = dict(corpus=given.data, command=command)
         if given.typed: about["typed"] = given.typed

@@ -165,7 +165,10 @@ def _data_facts(about, label=""):
     if isinstance(corpus, list): facts["corpus"] = " + ".join(map(str, corpus))
     if about.get("old_pairs") and "pairs" in facts:
         facts["pairs"] = f"{facts['pairs']} pairs, {about['old_pairs']} of them old"
-    return [f"{label.format(name)}{value}" for name, value in facts.items()]
+    loops = about.get("own_loop")
+    loops = [facts for facts in loops if isinstance(facts, dict)] if isinstance(loops, list) else []
+    return [*(f"{label.format(name)}{value}" for name, value in facts.items()),
+            *(f"own loop: {own.get('pairs')} pairs, {own.get('data')}" for own in loops)]
 
 def _domain_facts(about):
     "BLEU before and after a further training, on the earlier corpus and on the new one."

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENGINES', 'TextModel', 'ensemble_models', 'language_pair', 'ScoringModel', 'Translator', 'check_single',
-           'check_outputs', 'encode_scored']
+           'check_outputs', 'encode_scored', 'check_start']
 
 # %% ../../nbs/54_translator.ipynb #15de1261
 import copy
@@ -252,16 +252,19 @@ class TextModel:
 def add_training_pairs(self:TextModel,
     pairs:Iterable[tuple[str, str]], # Sources and targets, as the loop had them
 ):
-    "Note pairs that the model was trained with in a loop of one's own."
+    "Note pairs that the model was trained with in a loop of one's own; known ones count once."
     pairs = check_pairs(as_pairs(pairs, self.about.get("pair", "de-en")))
-    hashes = PairSet.of(pairs)
-    words = WordSet.of(source for source, _ in pairs)
     if earlier := self.training_pairs:
-        hashes = PairSet(torch.cat([earlier.hashes, hashes.hashes]).unique())
-    self.training_pairs = hashes
+        pairs = [two for two, seen in zip(pairs, earlier.known(pairs)) if not seen]
+        if not pairs: return
+    facts = dict(pairs=len(pairs), data=pairs_digest(pairs))
+    if "data" in self.about: facts = dict(own_loop=[*self.about.get("own_loop", []), facts])
+    self.about = self.about | facts
+    words = WordSet.of(source for source, _ in pairs)
     self.known_words = self.known_words | words if self.known_words else words
-    count = self.about.get("pairs", 0) + len(pairs)
-    self.about = self.about | dict(pairs=count, data=pairs_digest(pairs))
+    hashes = PairSet.of(pairs)
+    if earlier: hashes = PairSet(torch.cat([earlier.hashes, hashes.hashes]).unique())
+    self.training_pairs = hashes
 
 # %% ../../nbs/54_translator.ipynb #f59075e6
 _RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
@@ -550,7 +553,7 @@ class Translator(ScoringModel):
         return _copy_with(self, copy.deepcopy(self.model).bfloat16())
 
     def quantized(self, weights_only:bool=False): # -> Translator that shares the weights
-        "Return a translator that decodes with int8 products, where the processor has VNNI."
+        "Return a translator that decodes with int8 products (VNNI); its weights stay as they are."
         return _copy_with(self, use_int8(shared_copy(self.model), weights_only=weights_only))
 
     def learn_shortlist(self, pairs, k=20, most=50_000): # -> Lexicon
@@ -658,6 +661,7 @@ def from_other(cls:Translator,
     engine:str="fast",    # One of `ENGINES`
     source_bos:bool|None=None, # Whether sources begin with `<s>`; None: as its own code does it
     source_eos:bool|None=None, # Whether sources end with `</s>`
+    pair:str|None=None,   # Languages, source first; None: those that the source names
     **settings,           # What the source does not show, such as h=8, see `read_other`
 ):                        # -> Translator
     "Convert a model of another project."
@@ -668,7 +672,8 @@ def from_other(cls:Translator,
         raise ValueError("the source has no tokenizers: give one for both sides, or two.")
     tokenizers = converted.with_ends(tokenizers, source_bos, source_eos)
     about = dict(source=converted.form)
-    if converted.pair: about["pair"] = converted.pair
+    if pair is not None: languages(pair) # raises if it is none
+    if pair := pair or converted.pair: about["pair"] = pair
     return cls(converted.model, tokenizers[0], tokenizers[-1], converted.config, about,
                device, engine)
 
@@ -807,8 +812,8 @@ class _Parent:
         if new_pieces: self.facts["new_pieces"] = new_pieces
         _check_pieces(self.own_tokenizers(), new_pieces)
         with fixed_parameters(start.model, fixed): pass # raises for an unknown name
-        kept = {name: start.about[name] for name in ("corpus", "pairs", "data", "test", "parent")
-                if name in start.about}
+        names = "corpus", "pairs", "data", "own_loop", "test", "parent"
+        kept = {name: start.about[name] for name in names if name in start.about}
         if start.about.get("weights") == _CHANGED: kept["weights"] = _CHANGED
         self.origin = dict(parent=kept)
 
@@ -960,6 +965,17 @@ def _optional(what):
     try: yield
     except (RuntimeError, MemoryError, ValueError, ArithmeticError) as e:
         warnings.warn(f"{what} could not be measured ({short_text(e)}).", stacklevel=4)
+
+# %% ../../nbs/54_translator.ipynb #151d8a7c
+def check_start(
+    start:TextModel,          # Translator to train further
+    config:TransformerConfig, # Configuration of the further training
+    pair:str,                 # Its languages
+    fixed:Sequence[str]=(),   # Parts that stay as they are
+    new_pieces:int=0,         # Pieces that the tokenizer gets
+)->None:
+    "Raise unless a translator can be trained further in this way."
+    _Parent(start, None, None, fixed, pair, new_pieces).config(config)
 
 # %% ../../nbs/54_translator.ipynb #765f44bc
 def _train(cls, parent, data, config, training, options):
