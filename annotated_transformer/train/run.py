@@ -508,6 +508,9 @@ def resume(run:Run):
     if unfinished:
         newest = files.unfinished
         _load_state(run, newest)
+    if newest is None and any(folder != files.unfinished for folder in damaged):
+        raise ValueError(f"{files.path} holds no intact checkpoint: restore one from a copy, or "
+                         "begin anew in another out (or with --overwrite).")
     if newest and run.config.average_every: _load_mean(run, newest)
     if run.options.best: _load_best(run)
     run.context.assert_same("checkpoint", (run.settings, run.history, run.state, run.progress))
