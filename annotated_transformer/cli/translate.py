@@ -23,6 +23,7 @@ from annotated_transformer.cli.base import (
 )
 from annotated_transformer.inference.export import (
     EXPORT_MARKS,
+    QUANTIZATIONS,
     export_ctranslate2,
     export_onnx,
 )
@@ -237,11 +238,18 @@ def convert(
                              "has none"]=None,
     set:Annotated[str, "What the source does not show, such as 'h=8 norm_first=False'"]=None,
     pair:Annotated[str, "Languages, source first, where the source names none"]=None,
+    quantization:Annotated[str, f"With --to ctranslate2, type of the weights: "
+                                f"{', '.join(QUANTIZATIONS)} (default: float32)"]=None,
     unscaled:Annotated[bool, "The embeddings of an nn.Transformer are not multiplied by the root "
                              "of d_model"]=False,
 ):
     "Convert a model of another project, or one of this project for another library."
     if to is not None: check_choice("to", to, tuple(_EXPORTS))
+    if quantization is not None:
+        if to not in ("ctranslate2", "ct2"):
+            raise ValueError("--quantization needs --to ctranslate2; a saved model has "
+                             "save_pretrained(folder, int8=True).")
+        check_choice("quantization", quantization, QUANTIZATIONS)
     settings = read_settings(set, _CONVERTED)
     path = source if source in BUILT_IN else user_path("source", source)
     if path in BUILT_IN or _is_saved(Path(path)):
@@ -253,7 +261,9 @@ def convert(
         translator = Translator.from_other(path, tokenizers=_tokenizers_of(tokenizer), device="cpu",
                                            scale=not unscaled, pair=pair, **settings)
     place = user_path("out", out)
-    folder = translator.save_pretrained(place) if to is None else _EXPORTS[to](translator, place)
+    own = {} if quantization is None else dict(quantization=quantization)
+    write = _EXPORTS.get(to, Translator.save_pretrained)
+    folder = write(translator, place, **own)
     kind = to or translator.about.get("source", "saved model")
     print(f"{folder}: {kind}, {translator!r}")
 

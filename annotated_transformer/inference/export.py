@@ -26,6 +26,22 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
+from annotated_transformer.engine.cache import (
+    CachedStep,
+    PositionTable,
+    can_cache,
+    is_recurrent,
+    position_limit,
+)
+from annotated_transformer.layers import (
+    SSRU,
+    CombinedAttention,
+    GELUNetwork,
+    GroupedAttention,
+    RMSNorm,
+    SiLUNetwork,
+    SwiGLU,
+)
 from annotated_transformer.transformer import (
     DecoderLayer,
     LayerNorm,
@@ -42,25 +58,9 @@ from ..data.bpe import SubwordTokenizer, load_tokenizer
 from ..data.normalize import HIDDEN, clean_text, is_empty
 from ..data.sentences import split_text
 from ..data.words import SPECIALS, SpecialIds, check_strings, special_ids
-from annotated_transformer.engine.cache import (
-    CachedStep,
-    PositionTable,
-    can_cache,
-    is_recurrent,
-    position_limit,
-)
 from ..engine.fast import FastAttention
 from ..files import atomic_folder, contents, read_json, write_json, write_text
-from annotated_transformer.layers import (
-    SSRU,
-    CombinedAttention,
-    GELUNetwork,
-    GroupedAttention,
-    RMSNorm,
-    SiLUNetwork,
-    SwiGLU,
-)
-from ..positions import RotaryAttention, ShawAttention
+from ..positions import RelativeAttention, RotaryAttention, ShawAttention
 from ..train.monitoring import run_picture
 from .beam import SearchOptions, search_rows
 from .model_folder import check_place, model_card, save_tokenizers
@@ -157,15 +157,16 @@ def _position_table(positions, rows):
     raise ValueError(f"positions are a {type(positions).__name__}: "
                      "CTranslate2 has 'sinusoidal', 'learned', 'rotary' and 'shaw' ones.")
 
-_KINDS = {MultiHeadedAttention, RotaryAttention, ShawAttention, GroupedAttention, CombinedAttention,
-          FastAttention} # CTranslate2 has them
+_KINDS = {MultiHeadedAttention, RotaryAttention, RelativeAttention, ShawAttention, GroupedAttention,
+          CombinedAttention, FastAttention} # CTranslate2 has them
 
 def _attention_options(attn):
     "CTranslate2's options for the groups of an attention, and for its relative positions."
     kinds = [kind for kind in type(attn).__mro__ if issubclass(kind, MultiHeadedAttention)]
     for kind in kinds:
         if kind in _KINDS or not any(map(callable, vars(kind).values())): continue
-        raise ValueError(f"{type(attn).__name__} is not an attention that CTranslate2 accepts")
+        raise ValueError(f"{type(attn).__name__} is not an attention of CTranslate2, which has "
+                         "positions 'sinusoidal', 'learned', 'rotary' and 'shaw'.")
     groups = dict(num_heads_kv=attn.groups) if isinstance(attn, GroupedAttention) else {}
     if isinstance(attn, RotaryAttention):
         return groups, dict(rotary_dim=attn.d_k, rotary_interleave=True)
@@ -275,7 +276,7 @@ def export_ctranslate2(
     with atomic_folder(place) as new:
         spec.save(str(new))
         save_tokenizers(*tokenizers, new)
-        card = export_card(translator, "ctranslate2", _use_engine(translator, new))
+        card = export_card(translator, "ctranslate2", _use_engine(translator, new), quantization)
         write_card(new, card, translator)
         if translator.lexicon:
             text = _vocabulary_map(translator.lexicon, names)
@@ -335,9 +336,10 @@ def export_card(
     translator,  # A `Translator`
     library:str, # Its name on model hubs
     use:str,     # How the folder is used, in Markdown
+    precision:str|None=None, # How the weights are stored; None: not stated
 )->str:          # Markdown
     "Return the README of an export."
-    facts, _, _ = model_card(translator).partition("```python\n")
+    facts, _, _ = model_card(translator, precision).partition("```python\n")
     return facts.replace("library_name: annotated_transformer", f"library_name: {library}") + use
 
 def write_card(
