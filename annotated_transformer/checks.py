@@ -109,13 +109,13 @@ def similar_setting(
 def check_known(
     given:dict,   # Settings by name
     cls:type,     # Dataclass with the accepted names
-    synonyms:dict={}, # As in `similar_setting`
+    synonyms:dict|None=None, # As in `similar_setting`; None: there are none
 )->dict:          # The same settings
     "Raise if a setting is not a field of `cls`, and name the closest field."
     names = [f.name for f in fields(cls)]
     for name in given:
         if name in names: continue
-        near = similar_setting(name, given[name], names, synonyms)
+        near = similar_setting(name, given[name], names, synonyms or {})
         if near in names: near = repr(near)
         hint = f"did you mean {near}?" if near else f"choose from {', '.join(names)}."
         raise ValueError(f"{short_repr(name)} is not a setting of {cls.__name__}: {hint}")

@@ -29,6 +29,13 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
+from annotated_transformer.data.corpora import (
+    JoinedPairs,
+    TypedPairs,
+    as_pairs,
+    pairs_digest,
+    without_bars,
+)
 from annotated_transformer.inference.alignment import (
     Alignment,
     AlignmentTeacher,
@@ -50,6 +57,7 @@ from annotated_transformer.inference.model_folder import (
     SavedModel,
     is_epoch,
     load_epoch,
+    read_config,
     save_model_folder,
     save_rest,
 )
@@ -89,13 +97,6 @@ from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
 from ..data.batching import pad_rows, token_batches
 from ..data.bpe import SentencePieces, SubwordTokenizer, added_parts
-from annotated_transformer.data.corpora import (
-    JoinedPairs,
-    TypedPairs,
-    as_pairs,
-    pairs_digest,
-    without_bars,
-)
 from ..data.normalize import clean_prefix, is_empty
 from ..data.pairs import check_list, directions, languages
 from ..data.sentences import quotation, requote, split_text
@@ -221,7 +222,7 @@ class TextModel:
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
             data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
-                                    tokenizer, vocab_size, pair, cache_dir, progress, parent)
+                                    tokenizer, vocab_size, pair, cache_dir, options, parent)
             data.further = parent.origin | (about or {})
             if training.guided_alignment or alignments is not None:
                 data.guide(config, alignments, parent, training.guided_alignment)
@@ -743,9 +744,13 @@ def direction(self:TextModel, pair:str): # -> Translator that shares the weights
     return other
 
 # %% ../../nbs/54_translator.ipynb #54e47001
-def _check_pieces(tokenizers, new_pieces):
-    "Raise unless the tokenizers can learn as many new pieces."
+def _check_pieces(tokenizers, new_pieces, fixed=()):
+    "Raise unless the tokenizers can learn as many new pieces, and the model their vectors."
     check_number("new_pieces", new_pieces, 0, 10**6, whole=True)
+    for name in map(str, fixed if new_pieces else ()):
+        if name.startswith(("encoder", "decoder")): continue
+        raise ValueError(f"fixed={short_repr(name)} excludes new_pieces={new_pieces}, whose "
+                         "vectors are trained.")
     for tokenizer in tokenizers if new_pieces else ():
         if not isinstance(tokenizer, SubwordTokenizer):
             raise ValueError(f"new_pieces={new_pieces} needs a SubwordTokenizer, not a "
@@ -810,7 +815,7 @@ class _Parent:
         mixed = dict(mix=self.mix, old=pairs_digest(self.old)) if self.old else {}
         self.facts = dict(start=digest, fixed=list(fixed)) | mixed
         if new_pieces: self.facts["new_pieces"] = new_pieces
-        _check_pieces(self.own_tokenizers(), new_pieces)
+        _check_pieces(self.own_tokenizers(), new_pieces, fixed)
         with fixed_parameters(start.model, fixed): pass # raises for an unknown name
         names = "corpus", "pairs", "data", "own_loop", "test", "parent"
         kept = {name: start.about[name] for name in names if name in start.about}
@@ -878,7 +883,7 @@ class _Parent:
 # %% ../../nbs/54_translator.ipynb #1c77d571
 class _TranslationData:
     "Sentence pairs as batches, with the tokenizers learned from them."
-    def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, progress,
+    def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, options,
                  parent):
         self.further = {} # facts that a resumed run need not share
         self.stored = cache_dir is not None
@@ -894,8 +899,8 @@ class _TranslationData:
         self.valid_pairs = valid
         if self.stored:
             self.tokenizers, self.batches = stored_batches(
-                train, cache_dir, training, tokenizer, vocab_size, pair, progress,
-                parent.tokenizers(train))
+                train, cache_dir, training, tokenizer, vocab_size, pair,
+                options.get("progress", True), parent.tokenizers(train), _begun_with(options))
             digest = self.batches.pairs.about["corpus"]
         else:
             train = check_pairs(train, "train")
@@ -976,6 +981,13 @@ def check_start(
 )->None:
     "Raise unless a translator can be trained further in this way."
     _Parent(start, None, None, fixed, pair, new_pieces).config(config)
+
+# %% ../../nbs/54_translator.ipynb #b533494f
+def _begun_with(options):
+    "Digest of the data that a resumed run began with; None where it is not known."
+    if not options.get("resume") or not isinstance(options.get("out"), (str, os.PathLike)): return
+    try: return read_config(Path(options["out"])/"translator")[-1].get("data")
+    except (ValueError, TypeError, OSError): return None
 
 # %% ../../nbs/54_translator.ipynb #765f44bc
 def _train(cls, parent, data, config, training, options):

@@ -166,8 +166,8 @@ def _parse_header(file, size):
     "Read the JSON of a header; return it, and the number of bytes after it."
     start = file.read(8)
     if start[:4] == b"PK\3\4":
-        raise ValueError("it is a zip file, as of torch.save, which "
-                         "model.load_state_dict(torch.load(...)) reads")
+        raise ValueError("it is a file of torch.save: open it with torch, and give its tensors to "
+                         "model.load_state_dict")
     length = int.from_bytes(start, "little")
     if size < 8 or length > min(size - 8, 10**8): raise ValueError(f"its length is {length:,}")
     header = parse_json(file.read(length))

@@ -18,6 +18,13 @@ from dataclasses import fields, replace
 from itertools import chain, cycle, islice
 from pathlib import Path
 
+from annotated_transformer.checks import (
+    check_choice,
+    check_number,
+    short_repr,
+    short_text,
+    similar_setting,
+)
 from annotated_transformer.config import (
     MOVED_FIELDS,
     SYNONYMS,
@@ -45,13 +52,6 @@ from annotated_transformer.data.shards import (
     stream_ids,
 )
 
-from annotated_transformer.checks import (
-    check_choice,
-    check_number,
-    short_repr,
-    short_text,
-    similar_setting,
-)
 from ..data.batching import TokenBatches
 from ..data.bpe import SubwordTokenizer
 from ..data.normalize import clean_text
@@ -301,6 +301,7 @@ def stored_batches(
     pair:str="de-en",                # Languages, source first
     progress:bool=True,              # Show a progress bar
     tokenizers:tuple|None=None,      # Source and target tokenizer; None: they are trained
+    begun:str|None=None,             # Digest that the pairs of a resumed run must have; None: any
 )->tuple[tuple, ShardedBatches]:     # Tokenizers; batches of all pairs that are short enough
     "Tokenizers and batches of a corpus on disk; the first call creates it."
     hub_library()
@@ -309,6 +310,9 @@ def stored_batches(
     on_disk = isinstance(pairs, HubPairs)
     with phase(f"comparing {len(pairs):,} pairs with the stored ones"):
         digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
+    if begun not in (None, digest): # before anything is stored
+        raise ValueError("the training data (corpus) is not what the run began with: give the same "
+                         "sentences in the same order, or another out.")
     wanted = dict(pairs=len(pairs), pair=pair, tokenizer=kind, vocab_size=vocab_size,
                   most=max_len, corpus=digest)
     if tokenizers:
