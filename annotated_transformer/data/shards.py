@@ -405,6 +405,10 @@ class PairSet:
 
     def __len__(self): return len(self.hashes)
 
+    def __or__(self, other):
+        "The pairs of both."
+        return PairSet(torch.cat([self.hashes, other.hashes]).unique())
+
     @classmethod
     def of(cls, pairs:Iterable[tuple[str, str]])->"PairSet|None": # None: too many pairs
         "Return the set of some pairs."

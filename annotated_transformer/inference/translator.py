@@ -264,8 +264,7 @@ def add_training_pairs(self:TextModel,
     words = WordSet.of(source for source, _ in pairs)
     self.known_words = self.known_words | words if self.known_words else words
     hashes = PairSet.of(pairs)
-    if earlier: hashes = PairSet(torch.cat([earlier.hashes, hashes.hashes]).unique())
-    self.training_pairs = hashes
+    self.training_pairs = earlier | hashes if earlier and hashes else hashes
 
 # %% ../../nbs/54_translator.ipynb #f59075e6
 _RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
@@ -876,9 +875,7 @@ class _Parent:
         translator.known_words = None if None in words else words[0] | words[1]
         earlier = self.start.training_pairs
         if data.hashes is None or earlier is None: translator.training_pairs = None
-        else:
-            hashes = torch.cat([earlier.hashes, data.hashes.hashes])
-            translator.training_pairs = PairSet(hashes.unique())
+        else: translator.training_pairs = earlier | data.hashes
 
 # %% ../../nbs/54_translator.ipynb #1c77d571
 class _TranslationData:
