@@ -85,7 +85,8 @@ def _attention_kinds(config):
     if not changes: return {}
     if groups and own.attend is not MultiHeadedAttention.attend:
         raise ValueError(f"kv_heads={groups} excludes positions={config.positions!r}, whose "
-                         "scores need one key for each of the heads.")
+                         "scores need one key for each of the heads: leave out kv_heads, or give "
+                         "positions such as 'rotary'.")
     return {kind: combine(kind, *changes, groups=groups or 1)
             for kind in dict.fromkeys((own, MultiHeadedAttention))}
 

@@ -207,7 +207,9 @@ class RotaryAttention(MultiHeadedAttention):
     "Self-attention with rotated queries and keys."
     def __init__(self, h, d_model, *args):
         super().__init__(h, d_model, *args)
-        if self.d_k % 2: raise ValueError(f"d_k={self.d_k} is odd: rotary positions need pairs")
+        if self.d_k % 2:
+            raise ValueError(f"d_k={self.d_k} is odd: rotary positions need pairs, so give an even "
+                             "d_k or another h.")
 
     def heads(self, q, k, v, start=0):
         "Split, then rotate queries and keys."

@@ -462,7 +462,7 @@ def marian_tokenizers(
     config:dict, # Its configuration
 )->tuple:        # Source and target tokenizer
     "Make tokenizers of the SentencePiece models and the vocabulary, or of an export of ours."
-    own = _own_tokenizers(Path(folder), OUR_TOKENIZER)
+    own = _own_tokenizers(Path(folder))
     if own: return own
     sizes = [config.get("vocab_size"), config.get("decoder_vocab_size") or config.get("vocab_size")]
     for size in sizes: check_number("vocab_size", size, 5, 2**22, whole=True)
@@ -754,7 +754,7 @@ def _convert_program(folder, settings, tokenizers):
     usual = {ours: shown[theirs] for ours, theirs in names.items() if theirs in shown}
     weights = check_weights(read_checkpoint(folder/"weights.pt"))
     converted = Converted(*_with_scale(weights, usual | settings, True, None), "torch")
-    if tokenizers: converted.tokenizers = _own_tokenizers(folder, OUR_TOKENIZER)
+    if tokenizers: converted.tokenizers = _own_tokenizers(folder)
     return converted
 
 def _convert_folder(folder, settings, tokenizers):
@@ -766,10 +766,11 @@ def _convert_folder(folder, settings, tokenizers):
     if not is_ctranslate2(folder): return read_marian(folder, settings, tokenizers)
     weights, shown = read_ctranslate2(folder)
     converted = Converted(*assemble(weights, shown | settings), "ctranslate2")
-    if tokenizers: converted.tokenizers = _own_tokenizers(folder)
+    if tokenizers:
+        converted.tokenizers = _own_tokenizers(folder) or _own_tokenizers(folder, "tokenizer.json")
     return converted
 
-def _own_tokenizers(folder, joint="tokenizer.json"):
+def _own_tokenizers(folder, joint=OUR_TOKENIZER):
     "Source and target tokenizer of an export of ours; () if the folder has none."
     sides = [folder/f"{side}_tokenizer.json" for side in ("src", "tgt")]
     if (folder/joint).is_file(): return (load_tokenizer(folder/joint),) * 2

@@ -21,8 +21,9 @@ from annotated_transformer.inference.export import (
     check_export_place,
     check_format,
     export_card,
-    hub_tokenizer,
+    has_hub_tokenizer,
     write_card,
+    write_tokenizers,
 )
 from annotated_transformer.inference.names import (
     fill_marian,
@@ -33,13 +34,11 @@ from annotated_transformer.inference.names import (
 )
 
 from ..checks import check_number, require
-from ..data.bpe import SubwordTokenizer
 from ..data.words import SPECIALS
 from ..engine.fast import plain, shared_copy
 from ..files import atomic_folder
 from ..transformer import sinusoids
-from .foreign import OUR_TOKENIZER
-from .model_folder import are_joint, model_card, save_tokenizers
+from .model_folder import model_card
 from .models import check_described
 
 # %% ../../nbs/55a_out.ipynb #ou000005
@@ -157,21 +156,9 @@ def program_settings(
         dropout=c.dropout, pad=translator.special.pad, rows=rows, bos=translator.special.bos,
         eos=translator.special.eos)
 
-def _write_tokenizers(translator, folder, save):
-    "Write our tokenizers; where Hugging Face's can have the same ids, `save` stores that one too."
-    source, joint = translator.src_tokenizer, translator.tgt_tokenizer
-    if not are_joint(source, joint):
-        save_tokenizers(source, joint, folder)
-        return
-    if _has_hub_tokenizer(translator): save(hub_tokenizer(joint))
-    joint.save(folder/OUR_TOKENIZER)
+
 
 # %% ../../nbs/55a_out.ipynb #ou000009
-def _has_hub_tokenizer(translator):
-    "Whether Hugging Face's tokenizer can have the ids of both sides."
-    source, target = translator.src_tokenizer, translator.tgt_tokenizer
-    return source is target and isinstance(target, SubwordTokenizer)
-
 _HEAD = """import json
 import math
 import warnings
@@ -208,7 +195,7 @@ def export_torch(
         settings = program_settings(translator, len(program.src_positions))
         (new/"config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
         torch.save(program.state_dict(), new/"weights.pt")
-        _write_tokenizers(translator, new, lambda hub: hub.save(str(new/"tokenizer.json")))
+        write_tokenizers(translator, new)
         write_card(new, export_card(translator, "pytorch", _use_program(translator)), translator)
     return Path(folder)
 
@@ -219,7 +206,7 @@ def _use_program(translator):
     use = ["model = load()",
            f"src = torch.tensor([[{source}]]) # ids (B, S), padding {translator.special.pad}",
            "model.greedy(src)[0].tolist()"]
-    if _has_hub_tokenizer(translator):
+    if has_hub_tokenizer(translator):
         program.insert(1, "from tokenizers import Tokenizer")
         use = ['model, tokenizer = load(), Tokenizer.from_file("tokenizer.json")',
                f'src = torch.tensor([tokenizer.encode("…").ids]) # (B, S): {source}; '
@@ -272,7 +259,7 @@ def _export_hub(translator, folder, max_len, name):
     with atomic_folder(place) as new:
         theirs.save_pretrained(new)
         def save(hub): _fast_tokenizer(hub, max_len).save_pretrained(new)
-        _write_tokenizers(translator, new, save)
+        write_tokenizers(translator, new, save)
         write_card(new, model_card(translator, library="transformers"), translator)
     return Path(folder)
 
