@@ -317,6 +317,8 @@ def fixed_parameters(
             raise ValueError(f"fixed={short_repr(name)} names no part of the model: give names "
                              "such as 'encoder', 'src_embed' or 'decoder.layers.0'.")
         chosen += inside
+    if chosen and {*map(id, chosen)} == {*map(id, named.values())}:
+        raise ValueError("fixed names every part of the model: leave one to the training.")
     before = [(p, p.requires_grad) for p in named.values()]
     try:
         for p in chosen: p.requires_grad_(False)

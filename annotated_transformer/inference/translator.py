@@ -260,11 +260,16 @@ def add_training_pairs(self:TextModel,
         if not pairs: return
     facts = dict(pairs=len(pairs), data=pairs_digest(pairs))
     if "data" in self.about: facts = dict(own_loop=[*self.about.get("own_loop", []), facts])
+    trained = not {"data", "source"}.isdisjoint(self.about)
     self.about = self.about | facts
     words = WordSet.of(source for source, _ in pairs)
-    self.known_words = self.known_words | words if self.known_words else words
-    hashes = PairSet.of(pairs)
-    self.training_pairs = earlier | hashes if earlier and hashes else hashes
+    self.known_words = _united(self.known_words, words, trained)
+    self.training_pairs = _united(earlier, PairSet.of(pairs), trained)
+
+def _united(earlier, new, trained):
+    "Both sets; None where one is not known: `trained` tells whether there was an earlier training."
+    if earlier is None and not trained: return new
+    return None if None in (earlier, new) else earlier | new
 
 # %% ../../nbs/54_translator.ipynb #f59075e6
 _RESULTS = "test", "tests", "domains", "valid_nll", "speed", "command" # in `about`
@@ -871,11 +876,8 @@ class _Parent:
         translator.training_pairs = data.hashes
         translator.known_words = data.words
         if self.start is None: return
-        words = self.start.known_words, data.words
-        translator.known_words = None if None in words else words[0] | words[1]
-        earlier = self.start.training_pairs
-        if data.hashes is None or earlier is None: translator.training_pairs = None
-        else: translator.training_pairs = earlier | data.hashes
+        translator.known_words = _united(self.start.known_words, data.words, True)
+        translator.training_pairs = _united(self.start.training_pairs, data.hashes, True)
 
 # %% ../../nbs/54_translator.ipynb #1c77d571
 class _TranslationData:
