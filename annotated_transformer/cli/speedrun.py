@@ -33,7 +33,7 @@ class Track:
     pair:str="de-en"     # Languages, source first
     preset:str="speedrun" # Size of `recipe`
 
-TRACKS = dict(everyday=Track("everyday", 40., preset="quick"), multi30k=Track("multi30k", 40.))
+TRACKS = dict(everyday=Track("everyday", 40.), multi30k=Track("multi30k", 40.))
 
 # %% ../../nbs/80b_cli_speedrun.ipynb #80b00009
 def race_commands(

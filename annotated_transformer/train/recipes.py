@@ -345,7 +345,10 @@ def stored_batches(
 def _recipe(model, vocab_size, **training): return model, TrainingConfig(**training), vocab_size
 
 _MUON = dict(optimizer="muon", schedule="cosine", average_checkpoints=1)
+_SHORT = dict(max_tokens=1500, peak_lr=.0045, warmup_steps=200, **_MUON)
 _REGULAR = preset("small", tie="all", attention_dropout=0.1, activation_dropout=0.1)
+_QUICK = preset("small", d_model=192, d_ff=768, tie="all", dropout=0.05, attention_dropout=0.,
+                activation_dropout=0.)
 
 RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabulary
     "pocket": _recipe(
@@ -354,14 +357,13 @@ RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabul
     "everyday": _recipe(
         replace(_REGULAR, dropout=.1), 6000,
         epochs=7, max_tokens=3000, peak_lr=.0045, warmup_steps=600, **_MUON),
-    "everyday/quick": _recipe(
-        preset("small", d_model=192, d_ff=768, tie="all", dropout=0.05, attention_dropout=0.,
-               activation_dropout=0.), 6000,
-        epochs=1, max_tokens=1500, peak_lr=.0045, warmup_steps=200, **_MUON),
+    "everyday/quick": _recipe(_QUICK, 6000, epochs=1, **_SHORT),
+    "everyday/speedrun": _recipe(replace(_QUICK, positions="rotary"), 6000, epochs=2, **_SHORT),
     "multi30k": _recipe(
         _REGULAR, 8000, epochs=28, schedule="cosine", average_checkpoints=3),
     "multi30k/speedrun": _recipe(
-        replace(_REGULAR, positions="rotary", dropout=.1), 8000, epochs=10, lr_factor=2., **_MUON),
+        replace(_REGULAR, d_model=192, d_ff=768, positions="rotary", dropout=.1), 8000,
+        epochs=7, peak_lr=.005, warmup_steps=200, **_MUON),
     "multi30k/tiny": _recipe(
         preset("tiny", tie="all", attention_dropout=0., activation_dropout=0.), 8000,
         epochs=100, lr_factor=2.5, warmup_steps=2000, average_checkpoints=10),
@@ -377,7 +379,8 @@ RECIPES = { # Corpus, or corpus and size -> model, training, size of the vocabul
 }
 RECIPES["multi30k/small"] = RECIPES["multi30k"]
 RECIPES["everyday/small"] = RECIPES["everyday"]
-TYPED_SHARES = {"everyday": 0.3, "everyday/quick": 0.} # Share of pairs that get a typed copy
+# Share of pairs that get a typed copy
+TYPED_SHARES = {"everyday": 0.3, "everyday/quick": 0., "everyday/speedrun": 0.}
 NAMED_RECIPES = { # For any corpus, by `--preset`
     "doubled": _recipe(
         preset("base", tie="all"), 37_000,
