@@ -32,7 +32,6 @@ from annotated_transformer.checks import (
     short_text,
 )
 from annotated_transformer.cli.base import (
-    EngineOption,
     bounded,
     one_line,
     run_command,
@@ -48,6 +47,7 @@ from annotated_transformer.inference.serving import (
 
 from ..data.normalize import clean_prefix
 from ..data.sentences import split_text
+from ..engine.compiled_pass import has_code
 from ..files import package_folder
 from ..inference.live import LivePage, plain_form, plain_page, served_page
 from ..inference.translator import Translator
@@ -532,8 +532,11 @@ def _bind(host, port):
 
 def _load(folder, device, engine):
     "A translator that has translated before: no request waits for a compiler."
-    translator = Translator.from_pretrained(folder, device, engine)
-    for texts in (["1"], ["1", "2"]): list(translator.translate(texts))
+    translator = Translator.from_pretrained(folder, device, engine or "fast")
+    if engine is None and has_code(translator.model):
+        translator = Translator.from_pretrained(folder, device, "compiled")
+    for texts in (["1"], ["1", "2"]):
+        for beam_size in (1, 2): list(translator.translate(texts, beam_size=beam_size))
     return translator
 
 def _directions(names, translators, folders):
@@ -578,7 +581,8 @@ def serve(
     max_phrases:Annotated[int, "Phrases of the constraints and the glossary of a request"]=200,
     max_connections:Annotated[int, "Open connections; with more, status 503"]=1000,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
-    engine:EngineOption="fast",
+    engine:Annotated[str, "Implementation, as of at-translate (default: compiled after at-compile, "
+                          "else fast)"]=None,
 ):
     "Serve translations over HTTP until the process is stopped."
     uvicorn = require("uvicorn", ".[serve]")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['warn_not_compiled', 'compiled_step', 'is_worth', 'compiled_layers', 'CompiledPass', 'encode_compiled',
-           'CompiledLinear', 'use_compiled', 'compile_layers']
+           'CompiledLinear', 'use_compiled', 'compiled_forms', 'compile_layers', 'has_code']
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00003
 import warnings
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from annotated_transformer.engine.compiled import (
     LayerForm,
+    code_file,
     layer_form,
     layer_tensors,
     stored_code,
@@ -46,7 +47,7 @@ def compiled_step(
         warn_not_compiled(short_text(str(error).removesuffix("."), 200))
         return None
 
-_NO_CODE = "no code for layers of several forms, own parts, types but float32"
+_NO_CODE = "no code for GPUs, layers of several forms, own parts, types but float32"
 
 def is_worth(
     form:LayerForm, # Form of a layer
@@ -165,11 +166,11 @@ def use_compiled(
     model.linear = CompiledLinear(int8)
     return model
 
-def compile_layers(
+def compiled_forms(
     model:nn.Module, # An `EncoderDecoder`
     int8:bool=False, # Code of products with int8 weights
-)->list[LayerForm]:  # Forms of the code that is on disk now: encoder, one sentence, several in int8
-    "Compile what `use_compiled` loads; raise if something cannot be compiled."
+)->list[LayerForm]:  # Encoder; one sentence, one beam; with int8 also several of both
+    "Return the forms of the layers whose code `use_compiled` loads; raise if there is none."
     if int8 and not has_vnni(): raise ValueError("int8 needs a CPU with VNNI.")
     if not is_known(model): raise TypeError("the model has parts or hooks without a program.")
     program = program_of(model, CompiledLinear(int8))
@@ -177,6 +178,20 @@ def compile_layers(
     forms += [layer_form(program, many, program.decoder, beams)
               for many in (False, True) for beams in (False, True)]
     if None in forms: raise TypeError(f"{_NO_CODE}.")
-    compiled = [form for form in forms if form is not None and is_worth(form)]
-    for form in compiled: stored_code(form)
-    return compiled
+    return [form for form in forms if is_worth(form)]
+
+def compile_layers(
+    model:nn.Module, # An `EncoderDecoder`
+    int8:bool=False, # Code of products with int8 weights
+)->list[LayerForm]:  # Forms of the code that is on disk now
+    "Compile what `use_compiled` loads; raise if something cannot be compiled."
+    forms = compiled_forms(model, int8)
+    for form in forms: stored_code(form)
+    return forms
+
+def has_code(
+    model:nn.Module, # An `EncoderDecoder`
+)->bool:             # As after `compile_layers`
+    "Whether the compiled code of a model is on disk."
+    try: return all(code_file(form).is_file() for form in compiled_forms(model))
+    except (TypeError, RuntimeError): return False # a model or a system without code

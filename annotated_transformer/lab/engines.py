@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
+from copy import copy
 from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -31,6 +33,8 @@ from ..checks import check_choice, check_number
 from ..data.batching import pad_rows
 from ..data.corpora import load_corpus
 from ..data.words import BOS, EOS, PAD
+from ..engine.compiled_pass import use_compiled
+from ..engine.fast import shared_copy
 from ..engine.int8 import kernel_times
 from ..engine.program import IncrementalDecoder
 from ..inference.beam import SearchOptions, beam_search
@@ -38,7 +42,7 @@ from ..inference.decoding import greedy_search
 from ..inference.evaluation import score
 from ..inference.export import export_ctranslate2
 from ..inference.translator import Translator, language_pair
-from ..train.hardware import hardware, tune_allocator
+from ..train.hardware import environment_info, hardware, tune_allocator
 from ..transformer import greedy_decode, padding_mask, subsequent_mask
 from .benchmarks import interleave, ratio
 
@@ -214,7 +218,8 @@ def comparison_table(
 # %% ../../nbs/97_engines.ipynb #d9ff5ed8
 SEARCHES = "greedy", "beam"
 STEPS = {"Harvard's loop": 40, "Harvard's loop, stopping": 20, "Harvard's beam": 20}
-OURS = ("ours, cached step", "ours", "ours, bf16", "ours, int8", "ours, int8, shortlist",
+OURS = ("ours, cached step", "ours", "ours, compiled", "ours, bf16", "ours, int8",
+        "ours, compiled, int8", "ours, int8, shortlist", "ours, compiled, int8, shortlist",
         "ours, int8 weights")
 THEIRS = "CTranslate2", "CTranslate2, int8", "CTranslate2, int8, shortlist"
 
@@ -242,12 +247,19 @@ def contender(
         loop = partial(harvard_greedy, stop="stopping" in name) if greedy else harvard_beam
         def one_by_one(rows): return [loop(translator.model, row) for row in rows]
         return one_by_one
-    if "bf16" in name: translator = translator.bfloat16()
+    if "compiled" in name: translator = _compiled(translator, "int8" in name)
+    elif "bf16" in name: translator = translator.bfloat16()
     elif "int8" in name: translator = translator.quantized("weights" in name)
     if "shortlist" in name: translator = translator.with_shortlist(shortlist)
     decode = partial(our_greedy if greedy else our_beam, translator.model)
     decode = partial(in_batches, decode, size=size)
     return partial(_without_program, decode) if "cached" in name else decode
+
+def _compiled(translator, int8):
+    "A translator with compiled layers that shares the weights."
+    translator = copy(translator)
+    translator.model = use_compiled(shared_copy(translator.model), int8)
+    return translator
 
 def _without_program(decode, rows):
     "Decode with the core's modules and a cache in place of the flat program."
@@ -329,7 +341,9 @@ def engines_benchmark(
     pairs = load_corpus(data, "test", language_pair([translator]))[:sentences]
     torch.set_num_threads(threads)
     c = translator.config
-    record = dict(hardware=hardware("cpu"), data=data, sentences=len(pairs), batch=size,
+    theirs = {name: version(name) for name in ("ctranslate2",) if find_spec(name)}
+    record = dict(hardware=hardware("cpu"), versions=environment_info() | theirs, data=data,
+                  sentences=len(pairs), batch=size,
                   model=f"{c.N} + {c.N_decoder or c.N} layers, width {c.d_model}") | setting
     with ExitStack() as stack:
         processes = {}
