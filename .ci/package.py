@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = 'annotated_transformer'
 PAGES = ('01_transformer', '85_exercises')
+MAX_WHEEL = 22_000_000 # Bytes
 SCRIPTS = 'Scripts' if os.name == 'nt' else 'bin'
 ENV = {key: value for key, value in os.environ.items() if key not in ('PYTHONPATH', 'PYTHONHOME', 'VIRTUAL_ENV')} | dict(PIP_DISABLE_PIP_VERSION_CHECK='1', PYTHONUTF8='1')
 
@@ -196,6 +197,7 @@ def main():
             with step('pages'):
                 bare.pip('ipython')
                 pages(bare, outside, [] if [*args.pages] == ['all'] else args.pages)
+            if wheel.stat().st_size > MAX_WHEEL: raise SystemExit(f'{wheel.name} has more than {MAX_WHEEL / 1e6:.0f} MB')
             print(f'{sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB, {wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB')
         if args.only != 'wheel' and os.name != 'nt': # Colab runs Linux
             with step('Colab cell beside another torch'): colab(folder, bare)

@@ -160,6 +160,8 @@ MODES = dict( # name -> settings of the model, of the training, options of Trans
     grouped=(dict(kv_heads=1, ffn='gelu'), dict(schedule='inverse_sqrt', accum_iter=2), {}),
     moving_average=({}, dict(ema_decay=.9), {}),
     inside_epochs=({}, dict(average_every=3, average_checkpoints=3), {}),
+    recurrent=(dict(decoder='ssru'), {}, {}),
+    guided=({}, dict(guided_alignment=.2), {}),
     rdrop=({}, dict(rdrop_alpha=1.), {}),
     bpe_dropout=({}, dict(bpe_dropout=.1), {}),
     patience=({}, dict(epochs=5), dict(patience=1, best=True)),

@@ -111,6 +111,13 @@ def more_pairs(pair, settings, out):
     print(f'{len(pairs):,} pairs, {len(copies):,} typed, {len(back):,} translated back, {len(words):,} words, {len(phrases)} phrases', flush=True)
     return more
 
+def test_scores(translator, pairs):
+    "BLEU and chrF of the test part, beam 4"
+    from annotated_transformer.inference.evaluation import bleu_and_chrf
+    outputs = list(translator.translate([source for source, _ in pairs], beam_size=4, split_sentences=False))
+    _, chrf = bleu_and_chrf(outputs, [target for _, target in pairs], translator.about['pair'][-2:])
+    return dict(test=asdict(translator.evaluate(pairs, beam_size=4)), test_chrf=chrf)
+
 def train(name, pair, seed, args):
     "Train, save as int8 and score one translator; return its row."
     from annotated_transformer.data.corpora import load_splits
@@ -145,11 +152,11 @@ def train(name, pair, seed, args):
     translator.about |= dict(corpus='everyday', typed=typed, command=command, hardware=hardware(translator.device))
     translator.save_pretrained(folder, int8=True)
     saved = Translator.from_pretrained(folder)
-    size = sum(file.stat().st_size for file in folder.iterdir())
+    size = sum(file.stat().st_size for file in folder.iterdir() if not file.name.startswith('training_pairs')) # as in the package
     row = dict(variant=name, pair=pair, seed=seed, settings=settings, epochs=training.epochs, pairs=len(parts['train']), model=asdict(model), vocab=vocab,
                bytes=size, minutes=round(minutes, 1), hardware=hardware(translator.device), command=command,
                greedy=asdict(saved.evaluate(parts['valid'])), valid=asdict(saved.evaluate(parts['valid'], beam_size=4)))
-    if args.test: row['test'] = asdict(saved.evaluate(parts['test'], beam_size=4))
+    if args.test: row |= test_scores(saved, parts['test'])
     return row
 
 def main():

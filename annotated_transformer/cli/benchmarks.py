@@ -49,8 +49,8 @@ def at_bench(args=None):
 
 # %% ../../nbs/81_cli_benchmarks.ipynb #5ad19e58
 def bench_decoding(
-    model:Annotated[str, "Model folder, or pocket: the model in this package"]="pocket",
-    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="pocket",
+    model:Annotated[str, "Model folder, or a model of this package, such as everyday"]="pocket",
+    data:Annotated[str, "Corpus: everyday, pocket, multi30k, another name, or a path"]="pocket",
     sentences:Annotated[int, "Number of test sentences"]=1000,
     repeats:Annotated[int, "Rounds that count, after one that does not"]=3,
     what:Annotated[str, "Comparisons, separated by commas"]="greedy,beam,latency,lengths",

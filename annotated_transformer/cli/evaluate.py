@@ -77,9 +77,9 @@ def _trained_note(trained, unseen):
 
 # %% ../../nbs/79_cli_evaluate.ipynb #b6484f46
 def evaluate(
-    model:Annotated[str, "Model folder, or pocket (built in); several with commas: an "
-                         "ensemble"]="pocket",
-    data:Annotated[str, "Corpus: a name such as multi30k, or a path"]="pocket",
+    model:Annotated[str, "Model folder, or everyday, everyday-en-de or pocket (built in); "
+                         "several with commas: an ensemble"]="pocket",
+    data:Annotated[str, "Corpus: a name such as everyday or multi30k, or a path"]="pocket",
     split:Annotated[str, "Part: train, validation, test or all (default: all of a file, or "
                          "test)"]=None,
     pair:Annotated[str, "Languages, source first (default: those of the model)"]=None,

@@ -44,7 +44,7 @@ def _new_record(table, command):
 
 # %% ../../nbs/80_cli_experiments.ipynb #5a187e54
 def ablate(
-    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="multi30k",
+    data:Annotated[str, "Corpus: everyday, pocket, multi30k, another name, or a path"]="multi30k",
     pair:Annotated[str, "Languages, source first"]="de-en",
     preset:Annotated[str, "Model size (default: that of the recipe)"]=None,
     out:Annotated[str, "Folder of the runs"]="runs/ablation",
@@ -107,7 +107,7 @@ def _available_splits(data, pair, **options):
 # %% ../../nbs/80_cli_experiments.ipynb #1fdf0972
 def grid(
     models:Annotated[str, "Model folders separated by commas, one per seed"]="pocket",
-    data:Annotated[str, "Corpus: pocket, multi30k, another name, or a path"]="pocket",
+    data:Annotated[str, "Corpus: everyday, pocket, multi30k, another name, or a path"]="pocket",
     table:Annotated[str, "JSON file of the results (default: none)"]=None,
     ensemble:Annotated[bool, "Score of the ensemble of all models as well"]=False,
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from ..checks import short_text
 from ..config import refused_settings
 from ..data.bpe import SubwordTokenizer
+from ..data.everyday import EVERYDAY_CREDIT
 from ..data.pairs import languages
 from ..files import package_folder
 from ..train.checkpoints import read_header
@@ -135,4 +136,5 @@ def served_page(
     if not live.rows: return plain_page(form + note)
     return (f'{_HEAD}<div class="live" data-live="full">{form}</div>\n{note}'
             '<p><a href="plain">Plain form</a>: the server translates.</p>\n'
+            f'<p>English words under German ones: a dictionary. {EVERYDAY_CREDIT}</p>\n'
             '<script src="live/start.js"></script></html>\n')
