@@ -68,6 +68,7 @@ def package(folder, pair):
     translator = Translator.from_pretrained(folder, 'cpu')
     translator.training_pairs = None # `at-evaluate` knows those of the corpus
     print(learn_confidence(translator, everyday('validation', pair)))
+    translator.about['test'] = asdict(translator.evaluate(everyday('test', pair))) # greedy, for the card
     place = ROOT/'annotated_transformer'/dict([('de-en', 'everyday_model'), ('en-de', 'everyday_en_de_model')])[pair]
     translator.save_pretrained(place, int8=True)
     before, after = [(root/'model.safetensors').read_bytes() for root in (folder, place)]
