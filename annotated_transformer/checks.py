@@ -11,6 +11,7 @@ __all__ = ['originals', 'short_repr', 'short_text', 'check_number', 'is_count', 
 # %% ../nbs/03_checks.ipynb #bd83eb39
 import json
 import math
+import re
 import reprlib
 import sys
 from dataclasses import fields
@@ -103,8 +104,18 @@ def similar_setting(
     words = [short_repr(text).strip("'").lower() for text in (name, value)]
     for word in words:
         for synonym, setting in synonyms.items():
-            if synonym in word and setting.partition("=")[0] in names: return setting
+            if synonym in word and setting.partition("=")[0] in names:
+                return _with_value(setting, words[1])
     return next(iter(get_close_matches(words[0], names, n=1)), None)
+
+def _with_value(setting, value):
+    "The setting with the given value in place of its example, where both are of one kind."
+    name, _, example = setting.partition("=")
+    number = r"\d*\.?\d+(e-?\d+)?"
+    if re.fullmatch(number, example) and re.fullmatch(number, value): return f"{name}={value}"
+    if example in ("True", "False") and value in ("false", "no", "off", "0"):
+        return f"{name}={example != 'True'}"
+    return setting
 
 def check_known(
     given:dict,   # Settings by name

@@ -43,7 +43,8 @@ from annotated_transformer.signals import (
     report_phases,
 )
 
-from ..checks import short_repr
+from ..checks import short_repr, similar_setting
+from ..config import SYNONYMS, TrainingConfig, TransformerConfig, setting_types
 from ..data.pairs import BadLines
 from ..data.shards import PairSet
 from ..files import read_json, save_error
@@ -240,7 +241,7 @@ def parse_options(function:Callable, args=None)->dict: # Values by name
     values, unknown = parser.parse_known_args(_spelled_as_declared(function, words))
     if unknown:
         shown = f"unrecognized arguments: {' '.join(unknown)}"
-        raise ValueError(shown + _similar_option(function, unknown[0]))
+        raise ValueError(shown + _similar_option(function, *unknown))
     return vars(values)
 
 def _spelled_as_declared(function, words):
@@ -253,14 +254,26 @@ def _spelled_as_declared(function, words):
         if name.startswith("--") and known_start: words[i] = f"--{declared}{equals}{value}"
     return words
 
-def _similar_option(function, word):
-    "The option that an unknown one may stand for, as the end of a message."
-    if not word.startswith("-"): return ""
-    name = word.partition("=")[0].strip("-").replace("-", "_")[:60]
+def _similar_option(function, word, following="", *_):
+    "The option or the setting that an unknown option may stand for, as the end of a message."
     options = [option for option, (kind, default, _) in declared_options(function).items()
                if get_origin(kind) is not list and default is not Parameter.empty]
+    name, _, value = word.partition("=")
+    if not word.startswith("-"):
+        quoted = value and "set" in options and name in _SETTINGS
+        return " (settings with spaces between need quotes: --set 'a=1 b=2')" if quoted else ""
+    name = name.strip("-").replace("-", "_")[:60]
     similar = get_close_matches(name, options, n=1)
-    return f" (did you mean {_spelled(similar[0])}?)" if similar else ""
+    if "beam" in name and "beam_size" in options: similar = ["beam_size"]
+    if similar: return f" (did you mean {_spelled(similar[0])}?)"
+    value = value or ("" if following.startswith("-") else following[:60])
+    setting = f"{name}={value}" if name in _SETTINGS else similar_setting(
+        name, value, _SETTINGS, SYNONYMS)
+    if "set" not in options or not setting: return ""
+    setting = setting.replace("'", "")
+    return f" (a setting: --set {setting if '=' in setting else setting + '=…'})"
+
+_SETTINGS = setting_types(TransformerConfig, TrainingConfig)
 
 # %% ../../nbs/76_cli_base.ipynb #84b3bd25
 def run_command(

@@ -605,6 +605,8 @@ def serve(
                             limit_concurrency=max_connections + 1, # one more gets the error
                             timeout_graceful_shutdown=int(limits.patience + deadline) + 5)
     shown = f"[{host}]" if ":" in host else host
+    for name, translator in zip(names, loaded):
+        if translator.engine != "fast": say(f"{name}: engine {translator.engine}")
     print(f"{', '.join(names)}: http://{shown}:{listening.getsockname()[1]}", flush=True)
     _run(server_class(config), listening)
 

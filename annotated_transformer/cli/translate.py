@@ -37,7 +37,7 @@ from ..data.words import SPECIALS
 from ..engine.compiled import code_folder
 from ..engine.compiled_pass import compile_layers
 from ..inference.constraints import read_glossary
-from ..inference.model_folder import BUILT_IN, SavedModel
+from ..inference.model_folder import BUILT_IN, SavedModel, read_config
 from ..inference.out import export_torch, export_transformers
 from ..inference.translator import Translator, ensemble_models
 from ..signals import counted
@@ -261,6 +261,9 @@ def convert(
         translator = Translator.from_other(path, tokenizers=_tokenizers_of(tokenizer), device="cpu",
                                            scale=not unscaled, pair=pair, **settings)
     place = user_path("out", out)
+    if to is None and _is_saved(Path(place)) and "source" not in read_config(Path(place))[-1]:
+        raise FileExistsError(f"{place} holds a model that at-convert did not write: choose "
+                              "another folder.")
     own = {} if quantization is None else dict(quantization=quantization)
     write = _EXPORTS.get(to, Translator.save_pretrained)
     folder = write(translator, place, **own)

@@ -178,7 +178,7 @@ def compiled_forms(
     forms += [layer_form(program, many, program.decoder, beams)
               for many in (False, True) for beams in (False, True)]
     if None in forms: raise TypeError(f"{_NO_CODE}.")
-    return [form for form in forms if is_worth(form)]
+    return [form for form in forms if form is not None and is_worth(form)]
 
 def compile_layers(
     model:nn.Module, # An `EncoderDecoder`

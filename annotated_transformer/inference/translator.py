@@ -111,7 +111,7 @@ from ..signals import phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import all_of, saved_picture, training_speed
-from ..train.run import RunOptions
+from ..train.run import check_run_options
 from ..train.training import fit as fit_model, nll
 from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
@@ -214,7 +214,7 @@ class TextModel:
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
-        check_known(options, RunOptions)
+        check_run_options(options)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces)
         if training is None: training = parent.training()

@@ -136,7 +136,8 @@ def save_weights(
     "Save the weights as safetensors, a format without executable code."
     floats = isinstance(dtype, torch.dtype) and dtype.is_floating_point and dtype.itemsize > 1
     if dtype is not None and not floats:
-        raise TypeError(f"dtype={short_repr(dtype)} is no float type of 16 bits or more.")
+        raise TypeError(f"dtype={short_repr(dtype)} is no torch type such as torch.float16 "
+                        "or torch.bfloat16.")
     tensors = {}
     for name, p in unique_tensors(model).items():
         changed = dtype is not None and p.is_floating_point()

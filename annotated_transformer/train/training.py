@@ -45,12 +45,13 @@ from annotated_transformer.train.run import (
     METRICS,
     Run,
     RunOptions,
+    check_run_options,
     copied_state,
     run_folder,
     start_run,
 )
 
-from ..checks import check_known, check_model, check_number, short_repr
+from ..checks import check_model, check_number, short_repr
 from ..config import TrainingConfig
 from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
@@ -474,7 +475,7 @@ def fit(
     **options,                 # Fields of `RunOptions`
 )->list[dict]:                 # One row per epoch: losses, learning rate, tokens/s
     "Train a model; on Ctrl-C, SIGTERM or SIGHUP finish the update, save it and raise `Stopped`."
-    settings = RunOptions(**check_known(options, RunOptions))
+    settings = RunOptions(**check_run_options(options))
     with gradients_on():
         run = _prepare(model, train, valid, config, settings)
         device = run.worker.device
