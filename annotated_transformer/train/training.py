@@ -401,6 +401,9 @@ def _own_generator(device:str)->Iterator[None]:
 def _prepare(model, train, valid, config, options:RunOptions)->Run:
     "Check the arguments of `fit` and make its run."
     check_model(model)
+    if any(p.dtype == torch.float16 for p in model.parameters()):
+        raise TypeError("the model has weights in float16, where small updates vanish: give "
+                        "model.float(), with precision='bf16' where that is fast.")
     _check_data(train, valid, config)
     _check_ids(model, train=train, valid=valid)
     if config.guided_alignment and not options.teacher:
