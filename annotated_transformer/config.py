@@ -48,7 +48,7 @@ SYNONYMS = dict( # Part of a model or of its training, as others name it -> the 
     heads="h=4", nhead="h=4", num_head="h=4", dec_layer="N_decoder=1",
     decoder_layer="N_decoder=1", layer="N=6", hidden="d_model=512", feedforward="d_ff=2048",
     ffn_dim="d_ff=2048", accum="accum_iter=4", fp16="precision='bf16'", bf16="precision='bf16'",
-    amp="precision='bf16'", share_="tie='all'", muon="optimizer='muon'",
+    autocast="precision='bf16'", share_="tie='all'", muon="optimizer='muon'",
     adamw="optimizer='adamw'", cosine="schedule='cosine'", schedul="schedule='cosine'",
     batch="max_tokens", clip="max_grad_norm=1", learning_rate="peak_lr=0.001",
     lr="peak_lr=0.001")

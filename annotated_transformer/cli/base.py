@@ -266,10 +266,11 @@ def _similar_option(function, word, following="", *_):
     similar = get_close_matches(name, options, n=1)
     if "beam" in name and "beam_size" in options: similar = ["beam_size"]
     if similar: return f" (did you mean {_spelled(similar[0])}?)"
+    if "set" not in options: return ""
     value = value or ("" if following.startswith("-") else following[:60])
-    setting = f"{name}={value}" if name in _SETTINGS else similar_setting(
-        name, value, _SETTINGS, SYNONYMS)
-    if "set" not in options or not setting: return ""
+    setting = f"{name}={value}"
+    if name not in _SETTINGS: setting = similar_setting(name, value, _SETTINGS, SYNONYMS)
+    if not setting: return ""
     setting = setting.replace("'", "")
     return f" (a setting: --set {setting if '=' in setting else setting + '=…'})"
 

@@ -113,10 +113,11 @@ def check_run_options(
     options:dict, # Options by name
 )->dict:          # The same options
     "Raise if one is no field of `RunOptions`, and name a setting of `TrainingConfig`."
+    settings = vars(TrainingConfig())
     for name, value in options.items():
-        if name in vars(TrainingConfig()): near = f"{name}={value!r}"
-        elif name in RunOptions.__dataclass_fields__: continue
-        else: near = similar_setting(name, value, vars(TrainingConfig()), SYNONYMS)
+        if name in RunOptions.__dataclass_fields__: continue
+        near = f"{name}={value!r}"
+        if name not in settings: near = similar_setting(name, value, settings, SYNONYMS)
         if near and "=" in near:
             raise ValueError(f"{name!r} is a setting of the training, not an option of its run: "
                              f"give TrainingConfig({short_text(near)}).")
