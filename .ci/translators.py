@@ -114,10 +114,11 @@ def more_pairs(pair, settings, out):
 
 def test_scores(translator, pairs):
     "BLEU and chrF of the test part, beam 4"
-    from annotated_transformer.inference.evaluation import bleu_and_chrf
-    outputs = list(translator.translate([source for source, _ in pairs], beam_size=4, split_sentences=False))
-    _, chrf = bleu_and_chrf(outputs, [target for _, target in pairs], translator.about['pair'][-2:])
-    return dict(test=asdict(translator.evaluate(pairs, beam_size=4)), test_chrf=chrf)
+    from annotated_transformer.inference.evaluation import bleu_and_chrf, score
+    sources, references = zip(*pairs)
+    outputs, lang = list(translator.translate(sources, beam_size=4)), translator.about['pair'][-2:]
+    _, chrf = bleu_and_chrf(outputs, references, lang)
+    return dict(test=asdict(score(outputs, references, lang=lang)), test_chrf=chrf)
 
 def train(name, pair, seed, args):
     "Train, save as int8 and score one translator; return its row."
