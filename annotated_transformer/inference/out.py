@@ -156,8 +156,6 @@ def program_settings(
         dropout=c.dropout, pad=translator.special.pad, rows=rows, bos=translator.special.bos,
         eos=translator.special.eos)
 
-
-
 # %% ../../nbs/55a_out.ipynb #ou000009
 _HEAD = """import json
 import math

@@ -341,7 +341,7 @@ def engines_benchmark(
     pairs = load_corpus(data, "test", language_pair([translator]))[:sentences]
     torch.set_num_threads(threads)
     c = translator.config
-    theirs = {name: version(name) for name in ("ctranslate2",) if find_spec(name)}
+    theirs = dict(ctranslate2=version("ctranslate2")) if find_spec("ctranslate2") else {}
     record = dict(hardware=hardware("cpu"), versions=environment_info() | theirs, data=data,
                   sentences=len(pairs), batch=size,
                   model=f"{c.N} + {c.N_decoder or c.N} layers, width {c.d_model}") | setting
