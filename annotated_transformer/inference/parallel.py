@@ -11,15 +11,12 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from itertools import starmap
 from multiprocessing import current_process, get_context, parent_process
 from multiprocessing.process import BaseProcess
-from multiprocessing.util import Finalize
+from multiprocessing.reduction import ForkingPickler
 from threading import Thread
 
 import torch
@@ -42,15 +39,16 @@ def check_num_workers(
         raise ValueError(f"num_workers={num_workers} cannot be forked by a daemonic process.")
 
 # %% ../../nbs/21_parallel.ipynb #3bfd4b7f
-_worker_task = ContextVar("_worker_task") # The function that a worker process runs
-
-def _start_worker(work):
-    "Prepare a forked process: one thread; Ctrl-C is left to the parent."
-    _worker_task.set(work)
+def _run_worker(work, pipe):
+    "Answer each job that comes through a pipe with a result or an error, in a forked process."
     torch.set_num_threads(1) # the threads of the parent do not exist here
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_exit_with_parent, args=(parent_process(),), daemon=True).start()
+    while True:
+        job = pipe.recv()
+        try: pipe.send((work(*job), None))
+        except Exception as e: pipe.send((None, e))
 
 def _exit_with_parent(
     parent:BaseProcess|None, # The process that forked this one
@@ -60,13 +58,62 @@ def _exit_with_parent(
     parent.join()
     os._exit(1)
 
-def _run_task(
-    job:tuple, # Arguments of the function
-):             # -> Its result
-    "Run the function of this worker process."
-    return _worker_task.get()(*job)
-
 # %% ../../nbs/21_parallel.ipynb #c28060cc
+class _Worker:
+    "A forked process that computes one job after the other."
+    def __init__(self, work, num_workers):
+        self.num_workers = num_workers # for messages
+        self.running = 0      # jobs sent whose results were not read
+        self.results = deque() # results that were read, and not used yet
+        try:
+            self.pipe, there = get_context("fork").Pipe()
+            self.process = get_context("fork").Process(
+                target=_run_worker, args=(work, there), daemon=True)
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            try: self.process.start()
+            finally: signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        except OSError as e:
+            reason = f"num_workers={num_workers} could not be forked ({e.strerror}): give fewer."
+            raise OSError(reason) from None
+        there.close()
+
+    def send(self, job):
+        "Send a job; the results before a large one are read first."
+        message = ForkingPickler.dumps(job)
+        while self.running and len(message) > 2**14: self.receive()
+        try: self.pipe.send_bytes(message)
+        except OSError: raise self.died() from None
+        self.running += 1
+
+    def receive(self):
+        "Wait for a result and keep it."
+        try:
+            while not self.pipe.poll(1):
+                if not self.process.is_alive(): raise self.died()
+            self.results.append(self.pipe.recv())
+        except (EOFError, ConnectionError): raise self.died() from None
+        self.running -= 1
+
+    def ready(self):
+        "Whether the next result is there."
+        return bool(self.results) or self.pipe.poll()
+
+    def result(self):
+        "Return the next result, or raise the error of the job."
+        if not self.results: self.receive()
+        result, error = self.results.popleft()
+        if error is not None: raise error
+        return result
+
+    def died(self):
+        return RuntimeError(f"one of num_workers={self.num_workers} processes died.")
+
+    def stop(self):
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+# %% ../../nbs/21_parallel.ipynb #c38e28be
 @contextmanager
 def worker_pool(
     work:Callable,     # Called with the parts of a job; its result must be picklable
@@ -76,30 +123,24 @@ def worker_pool(
     if num_workers == 1:
         yield partial(starmap, work)
         return
-    pool = ProcessPoolExecutor(num_workers, get_context("fork"), _start_worker, (work,))
-    # shut down before the queues close, or the workers would wait forever at exit
-    close = Finalize(None, pool.shutdown, kwargs=dict(cancel_futures=True), exitpriority=100)
-    try: yield partial(_run_jobs, pool, num_workers)
-    finally: close()
-
-def _run_jobs(pool, num_workers, jobs):
-    "Yield the results in order, with at most 2 * `num_workers` jobs ahead."
-    waiting = deque()
+    workers = []
     try:
-        for job in jobs:
-            waiting.append(_submit_job(pool, num_workers, job))
-            while len(waiting) > 2 * num_workers or waiting and waiting[0].done():
-                yield waiting.popleft().result()
-        while waiting: yield waiting.popleft().result()
-    except BrokenProcessPool as e:
-        raise RuntimeError(f"one of num_workers={num_workers} processes died.") from e.__cause__
+        for _ in range(num_workers): workers.append(_Worker(work, num_workers))
+        yield partial(_run_jobs, workers)
+    finally:
+        for worker in workers: worker.stop()
 
-def _submit_job(pool, num_workers, job):
-    "Submit a job; if a process cannot be forked, end the others and raise."
-    try: return pool.submit(_run_task, job)
-    except OSError as e:
-        for process in pool._processes.values():
-            process.kill()
-            process.join()
-        reason = f"num_workers={num_workers} could not be forked ({e.strerror}): give fewer."
-        raise OSError(reason) from None
+def _run_jobs(workers, jobs):
+    "Yield the results in order, with at most two jobs per worker ahead."
+    if any(worker.running or worker.results for worker in workers):
+        raise RuntimeError("an earlier run of this pool was left before its end.")
+    waiting = deque() # the workers of the jobs, in the order of the jobs
+    for job in jobs:
+        for worker in workers:
+            while worker.running and worker.pipe.poll(): worker.receive()
+        worker = min(workers, key=lambda worker: worker.running)
+        worker.send(job)
+        waiting.append(worker)
+        while waiting and (len(waiting) == 2 * len(workers) or waiting[0].ready()):
+            yield waiting.popleft().result()
+    while waiting: yield waiting.popleft().result()
