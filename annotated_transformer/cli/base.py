@@ -263,8 +263,13 @@ def _similar_option(function, word, following="", *_):
         quoted = value and "set" in options and name in _SETTINGS
         return " (settings with spaces between need quotes: --set 'a=1 b=2')" if quoted else ""
     name = name.strip("-").replace("-", "_")[:60]
-    similar = get_close_matches(name, options, n=1)
-    if "beam" in name and "beam_size" in options: similar = ["beam_size"]
+    command = f"at-{function.__name__}"
+    if command == "at-translate" and name in _STREAM_OPTIONS:
+        return f" (texts are arguments or standard input: {command} < INPUT > OUTPUT)"
+    exact = "set" in options and name in _SETTINGS
+    similar = [] if exact else get_close_matches(name, options, n=1)
+    for part, option in _OTHER_NAMES.items():
+        if part in name and option in options: similar = [option]
     if similar: return f" (did you mean {_spelled(similar[0])}?)"
     if "set" not in options: return ""
     value = value or ("" if following.startswith("-") else following[:60])
@@ -275,6 +280,8 @@ def _similar_option(function, word, following="", *_):
     return f" (a setting: --set {setting if '=' in setting else setting + '=…'})"
 
 _SETTINGS = setting_types(TransformerConfig, TrainingConfig)
+_OTHER_NAMES = dict(beam="beam_size", early_stop="patience", worker="num_workers") # part of a name
+_STREAM_OPTIONS = "i input input_file in src o output output_file file".split()
 
 # %% ../../nbs/76_cli_base.ipynb #84b3bd25
 def run_command(

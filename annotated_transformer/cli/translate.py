@@ -7,7 +7,9 @@ __all__ = ['translate', 'at_translate', 'convert', 'at_convert', 'compile', 'at_
 
 # %% ../../nbs/78_cli_translate.ipynb #b2cce49b
 import io
+import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +34,7 @@ from ..checks import check_choice, check_number, short_repr
 from ..config import TransformerConfig, setting_types
 from ..data.bpe import load_tokenizer
 from ..data.corpora import load_corpus
-from ..data.normalize import bounded_lines
+from ..data.normalize import stream_lines
 from ..data.words import SPECIALS
 from ..engine.compiled import code_folder
 from ..engine.compiled_pass import compile_layers
@@ -44,12 +46,12 @@ from ..signals import counted
 from ..train.recipes import read_settings
 
 # %% ../../nbs/78_cli_translate.ipynb #27336ac4
-def _input_lines(stream=None):
-    "Decode the lines of a binary stream or of standard input; invalid bytes become U+FFFD."
-    if stream is None: stream = sys.stdin.buffer
-    for n, line in enumerate(bounded_lines(stream)):
-        encoding = "utf-8-sig" if n == 0 else "utf-8" # a file may begin with a byte order mark
-        yield line.decode(encoding, "replace").rstrip("\r\n")
+def _check_file_names(texts):
+    "Warn if a text is the name of a file: its lines come through standard input."
+    for text in texts or ():
+        if not os.path.isfile(text): continue
+        warnings.warn(f"{text} is a file, and its name is translated: at-translate < {text} "
+                      "translates its lines.", stacklevel=2)
 
 # %% ../../nbs/78_cli_translate.ipynb #cbc7e04c
 # Options with their defaults
@@ -178,6 +180,7 @@ def translate(
     _check_streams(texts)
     options = _decoding_options(given)
     source = [texts] if isinstance(texts, str) else texts
+    _check_file_names(source)
     if model == "everyday" and pair == "en-de": model = "everyday-en-de"
     models = load_models(model, device, engine)
     models = [in_direction(translator, pair) for translator in models]
@@ -192,7 +195,7 @@ def translate(
     first, *others = models
     if shortlist: first = _limited_output(models, shortlist, pairs)
     if not source:
-        source = _input_lines()
+        source = stream_lines(sys.stdin.buffer)
         if sys.stdin.isatty(): first.chunk = num_workers = 1 # no reading ahead
     method = first.translate if temperature is None else first.sample
     outputs = method(source, max_tokens=max_tokens, max_extra_tokens=max_extra_tokens,

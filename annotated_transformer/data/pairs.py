@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotated_transformer.data.normalize import (
+    ENCODING_ADVICE,
     GUESSED,
     MAX_LINE,
     BadLine,
@@ -375,9 +376,11 @@ class BadLines(ValueError):
         self.lines = [f"line {line.number}: {line.reason}" for line in first]
         self.path = first[0].path
         left = "leaves it out" if count == 1 else "leaves them out"
-        self.summary = f"{self.path} has {count:,} bad of {total:,} lines; skip_bad {left}."
+        advice = ""
+        if "is not UTF-8" in first[0].reason: advice = f", or {ENCODING_ADVICE}"
+        self.summary = f"{self.path} has {count:,} bad of {total:,} lines; skip_bad {left}{advice}."
         super().__init__(f"{self.path}, {'; '.join(self.lines)} ({count:,} bad of {total:,} lines; "
-                         f"skip_bad {left}).")
+                         f"skip_bad {left}{advice}).")
 
 def _skipped(bad:BadLine, file):
     "Write a bad line with its number and reason."
