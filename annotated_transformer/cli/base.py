@@ -48,6 +48,7 @@ from ..config import SYNONYMS, TrainingConfig, TransformerConfig, setting_types
 from ..data.pairs import BadLines
 from ..data.shards import PairSet
 from ..files import read_json, save_error
+from ..inference.model_folder import BUILT_IN
 from ..inference.translator import ENGINES, Translator
 from ..train.distributed import int_of
 from ..train.recipes import TYPED_SHARES
@@ -260,6 +261,8 @@ def _similar_option(function, word, following="", *_):
                if get_origin(kind) is not list and default is not Parameter.empty]
     name, _, value = word.partition("=")
     if not word.startswith("-"):
+        if "model" in options and (Path(word).exists() or word in BUILT_IN):
+            return f" (did you mean --model {word}?)"
         quoted = value and "set" in options and name in _SETTINGS
         return " (settings with spaces between need quotes: --set 'a=1 b=2')" if quoted else ""
     name = name.strip("-").replace("-", "_")[:60]
@@ -357,10 +360,14 @@ def with_pairs(models):
         if pairs: model.training_pairs = PairSet.of(pairs)
     return models
 
+_SHIPPED = ".ci/translators.py" # trained the models of the package, from all training pairs
+
 def _package_pairs(about):
     "Training pairs of a model of a corpus of the package; None if they are not known."
     corpus, pair = about.get("corpus"), about.get("pair", "de-en")
     if corpus not in ("pocket", "everyday") or pair not in ("de-en", "en-de"): return None
+    if corpus == "everyday" and _SHIPPED in str(about.get("command")):
+        return load_corpus(corpus, "train", pair)
     if corpus == "pocket":
         if about.get("data") != POCKET_DIGESTS[pair]: return None
         return load_corpus(corpus, "train", pair)

@@ -95,7 +95,7 @@ def read_request(
     if not isinstance(given, dict): raise Rejected(400, "the body is not a JSON object.")
     for name in given:
         if name in _FIELDS: continue
-        near = get_close_matches(name[:60], _FIELDS, n=1)
+        near = ["beam_size"] if "beam" in name else get_close_matches(name[:60], _FIELDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(_FIELDS)}."
         raise Rejected(422, f"{short_repr(name)} is not an option: {hint}")
     given = {name: value for name, value in given.items() if value is not None}

@@ -431,6 +431,7 @@ def _run_training(given, command, world):
         with world.first_process_first():
             config, training, vocab, folder, options = _plan_training(given, world)
             config, training, further = _further(given, config, training)
+            if further: vocab = None # that of the start
             train, valid, test = load_parts(
                 given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
                 typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)

@@ -243,15 +243,17 @@ def convert(
     pair:Annotated[str, "Languages, source first, where the source names none"]=None,
     quantization:Annotated[str, f"With --to ctranslate2, type of the weights: "
                                 f"{', '.join(QUANTIZATIONS)} (default: float32)"]=None,
+    int8:Annotated[bool, "Matrices of a saved model as int8 with one scale per row, a quarter of "
+                         "the size"]=False,
     unscaled:Annotated[bool, "The embeddings of an nn.Transformer are not multiplied by the root "
                              "of d_model"]=False,
 ):
     "Convert a model of another project, or one of this project for another library."
-    if to is not None: check_choice("to", to, tuple(_EXPORTS))
+    if to is not None: check_choice("to", to := to.lower(), tuple(_EXPORTS))
+    if int8 and to is not None: raise ValueError("--int8 is for a saved model, without --to.")
     if quantization is not None:
         if to not in ("ctranslate2", "ct2"):
-            raise ValueError("--quantization needs --to ctranslate2; a saved model has "
-                             "save_pretrained(folder, int8=True).")
+            raise ValueError("--quantization needs --to ctranslate2; a saved model has --int8.")
         check_choice("quantization", quantization, QUANTIZATIONS)
     settings = read_settings(set, _CONVERTED)
     path = source if source in BUILT_IN else user_path("source", source)
@@ -267,7 +269,8 @@ def convert(
     if to is None and _is_saved(Path(place)) and "source" not in read_config(Path(place))[-1]:
         raise FileExistsError(f"{place} holds a model that at-convert did not write: choose "
                               "another folder.")
-    own = {} if quantization is None else dict(quantization=quantization)
+    own = dict(int8=True) if int8 else {}
+    if quantization is not None: own = dict(quantization=quantization)
     write = _EXPORTS.get(to, Translator.save_pretrained)
     folder = write(translator, place, **own)
     kind = to or translator.about.get("source", "saved model")

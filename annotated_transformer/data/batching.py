@@ -152,6 +152,9 @@ class TokenBatches:
         size = f"{len(self.pairs)} pairs, {self.ntokens} target tokens"
         return f"TokenBatches({size}, max_tokens={self.max_tokens})"
 
+    def __iter__(self):
+        raise TypeError("iterate over epoch(n): the number of the epoch sets the order.")
+
     @cached_property
     def digest(self)->str: # 64 hexadecimal digits
         "Hash of the pairs in their order."

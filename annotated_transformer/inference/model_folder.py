@@ -192,7 +192,8 @@ def _start_facts(about):
         facts += _data_facts(parent, "{} ")
         if parent := parent.get("parent"): facts.append("before that")
     if about.get("mix"): facts.append(f"{about['mix']} of the pairs from its own data")
-    if about.get("new_pieces"): facts.append(f"{about['new_pieces']} new pieces")
+    if about.get("new_pieces"):
+        facts.append(f"{about.get('added_pieces', about['new_pieces'])} new pieces")
     if about.get("fixed"): facts.append(f"fixed: {about['fixed']}")
     return ", ".join(facts)
 
@@ -208,6 +209,7 @@ def _card_facts(translator):
     usual = asdict(TrainingConfig())
     training = {name: value for name, value in about.get("training", {}).items()
                 if name in _TRAINING or value != usual.get(name)}
+    if warmup := about.get("warmup_updates"): training["warmup_steps"] = f"{warmup} (short run)"
     test = about.get("test")
     if test:
         sentences = f"{test['sentences']:,} sentences, {test['signature']}"
@@ -481,7 +483,11 @@ class SavedModel:
     def __init__(self, folder):
         self.folder = resolve_backup(_find_folder(folder))
         if not self.folder.is_dir():
-            raise FileNotFoundError(f"{self.folder} is not a folder: {_SAVED}")
+            training = self.folder.with_name(f"{self.folder.name}-training")
+            last = epoch_folders(training)[-1:] if training.is_dir() else []
+            hint = f"its training was not finished, and {last[0]} is its last epoch." if last \
+                else _SAVED
+            raise FileNotFoundError(f"{self.folder} is not a folder: {hint}")
         for name, kind in _NO_MODEL.items():
             if (self.folder/name).is_file(): raise ValueError(f"{self.folder} is {kind}.")
         if epochs := epoch_folders(self.folder):

@@ -23,6 +23,7 @@ from fastcore.basics import patch
 from torch import nn
 
 from annotated_transformer.checks import (
+    check_callback,
     check_choice,
     check_known,
     check_number,
@@ -112,7 +113,7 @@ from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import all_of, saved_picture, training_speed
 from ..train.run import check_run_options
-from ..train.training import fit as fit_model, nll
+from ..train.training import fit as fit_model, nll, warmup_and_length
 from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
 from .confidence import Confidence, confidences, retry_faulty
@@ -201,7 +202,7 @@ class TextModel:
         config:TransformerConfig|None=None,        # Size; None: preset "small", tied embeddings
         training:TrainingConfig|None=None,         # None: the defaults; those of `further_recipe`
         tokenizer:str="bpe",                       # "bpe" or "words", as in `train_tokenizers`
-        vocab_size:int=8000,                       # Maximum size of the BPE vocabulary
+        vocab_size:int|None=None,                  # Maximum size of the BPE vocabulary; None: 8000
         pair:str="de-en",                          # Languages, source first; or several pairs
         cache_dir=None,                            # Folder for the encoded pairs; None: memory
         start=None,                                # Translator to train further, or its folder
@@ -217,6 +218,10 @@ class TextModel:
         check_run_options(options)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces)
+        if start and vocab_size:
+            raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
+                             "new_pieces to add some.")
+        if vocab_size is None: vocab_size = 8000
         if training is None: training = parent.training()
         config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
@@ -795,7 +800,7 @@ class _Parent:
         self.start = start
         self.old = None
         self.mix = .3 if mix is None else mix
-        self.fixed = fixed
+        self.fixed = fixed.split() if isinstance(fixed, str) else fixed
         self.new_pieces = new_pieces
         self.originals = None # number of new pairs that are no typed copies; None: all
         self.count = None     # number of new pairs; None: all
@@ -817,10 +822,10 @@ class _Parent:
             self.old = _trained_pairs(start, check_pairs(as_pairs(old, pair, "old"), "old"))
         digest = weights_digest(start.model)
         mixed = dict(mix=self.mix, old=pairs_digest(self.old)) if self.old else {}
-        self.facts = dict(start=digest, fixed=list(fixed)) | mixed
+        self.facts = dict(start=digest, fixed=list(self.fixed)) | mixed
         if new_pieces: self.facts["new_pieces"] = new_pieces
-        _check_pieces(self.own_tokenizers(), new_pieces, fixed)
-        with fixed_parameters(start.model, fixed): pass # raises for an unknown name
+        _check_pieces(self.own_tokenizers(), new_pieces, self.fixed)
+        with fixed_parameters(start.model, self.fixed): pass # raises for an unknown name
         names = "corpus", "pairs", "data", "own_loop", "test", "parent"
         kept = {name: start.about[name] for name in names if name in start.about}
         if start.about.get("weights") == _CHANGED: kept["weights"] = _CHANGED
@@ -837,7 +842,9 @@ class _Parent:
         if self.start is None: return None
         own = self.own_tokenizers()
         if not self.new_pieces: return own
-        return _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
+        tokenizers = _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
+        self.origin["added_pieces"] = len(tokenizers[1]) - len(own[1])
+        return tokenizers
 
     def training(self):
         "The usual hyper-parameters of a training."
@@ -1009,6 +1016,8 @@ def _train(cls, parent, data, config, training, options):
                             fingerprint=data.fingerprint(config), **options)
     if on_result: on_result(said[0])
     about = data.about(config, training, history) | dict(weights=said[0])
+    warmup, _ = warmup_and_length(data.batches, training)
+    if warmup != training.warmup_steps: about["warmup_updates"] = warmup # a short run
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))
     parent.add_data(translator, data)
@@ -1043,10 +1052,11 @@ def _with_translator(on_epoch, live):
     except (ValueError, TypeError): parameters = [] # a built-in function
     needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
     if len(needed) < 2: return on_epoch
+    check_callback("on_epoch", on_epoch, "the row of an epoch", "the translator")
     rows = []
     def with_translator(row):
         rows.append(row)
-        on_epoch(row, live(rows=rows))
+        return on_epoch(row, live(rows=rows))
     return with_translator
 
 # %% ../../nbs/54_translator.ipynb #47d00002

@@ -25,8 +25,15 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from annotated_transformer.checks import (
+    check_callback,
+    check_model,
+    check_number,
+    require,
+    short_repr,
+)
+
 from ..charts import Figure, line_chart
-from ..checks import check_model, check_number, require, short_repr
 from ..data.batching import TokenBatches
 from ..files import save_error, write_text
 from ..layers import SSRU
@@ -387,6 +394,8 @@ def all_of(
         if not callable(f):
             raise TypeError(f"{short_repr(f)} is not a function of an epoch's row: "
                             "give live_curve(), tensorboard(folder), or your own.")
+        check_callback("a callback", f)
     def call(row):
-        for f in callbacks: f(row)
+        results = [f(row) for f in callbacks]
+        return False if any(result is False for result in results) else None
     return call

@@ -21,6 +21,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from annotated_transformer.checks import (
+    check_callback,
     check_choice,
     check_known,
     check_number,
@@ -68,11 +69,11 @@ class RunOptions:
     device:str|None = None       # Device; None: the fastest available
     resume:bool = False          # Continue from the newest intact checkpoint in `out`, or begin
     progress:bool = True         # Show a progress bar
-    on_epoch:Callable|None = None # Called with the row of each epoch, by the first process
+    on_epoch:Callable|None = None # Called with each row by the first process; False ends the run
     shard:bool = False           # Shard the model over the processes, see `FSDPWorker`
     fingerprint:dict|None = None # Further settings that must be equal when the run is resumed
     engine:str = "fast"          # "fast", or "plain": the modules of the core
-    max_seconds:float|None = None # Time limit, checked at the end of each epoch; None: none
+    max_seconds:float|None = None # Time limit of this call, checked after each epoch; None: none
     save_every:int = 0           # Updates between checkpoints inside an epoch; 0: none
     keep_last:int = 2            # Number of last epochs whose checkpoints are kept
     keep_best:int = 0            # Number of best epochs whose checkpoints are kept
@@ -88,8 +89,7 @@ class RunOptions:
 
     def __post_init__(self):
         check_choice("engine", self.engine, ("fast", "plain"))
-        if self.on_epoch and not callable(self.on_epoch):
-            raise TypeError(f"on_epoch={short_repr(self.on_epoch)} is not a function of a row.")
+        if self.on_epoch: check_callback("on_epoch", self.on_epoch)
         a_path = isinstance(self.out, (str, os.PathLike)) and str(self.out)
         if self.out is not None and not a_path:
             raise TypeError(f"out={short_repr(self.out)} is not a path.")
@@ -374,6 +374,8 @@ class Run:
         self.progress = EpochProgress()
         self.history = [] # one row per epoch
         self.restart = 0  # update after which the schedule began anew
+        self.earlier_seconds = 0. # time of the epochs before this start
+        self.stopped = False # whether `on_epoch` has ended the run
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
         self.prepared = False # whether the folder has what its checkpoints need
         self.best = None # weights of the best epoch so far, if they are the result
@@ -400,7 +402,9 @@ class Run:
         "Return why no further epoch follows."
         made, limit, patience = len(self.history), self.options.max_seconds, self.options.patience
         if made >= self.config.epochs: return "all epochs are made"
-        if made and limit is not None and self.seconds >= limit: return "the time is over"
+        if self.stopped: return "on_epoch returned False"
+        used = self.seconds - self.earlier_seconds
+        if made and limit is not None and used >= limit: return "the time is over"
         if patience and (best := self.best_epoch) and made - best >= patience:
             return f"no epoch after {best} was better"
         return ""
@@ -542,6 +546,10 @@ def start_run(run:Run):
     "Load a checkpoint, clean the folder, check the disk and wrap the model."
     run.context.barrier() # the first process has locked the folder
     if run.options.resume: resume(run)
+    run.earlier_seconds = run.seconds
+    if run.options.extend and run.end and len(run.history) < run.config.epochs:
+        raise ValueError(f"extend=True adds no epoch, since {run.end}: give more patience or a "
+                         "longer time limit (--patience, --minutes).")
     if run.saves:
         run.folder.remove_updates(run.state.step)
         weights = sum(p.numel() * p.element_size() for p in run.model.parameters())
