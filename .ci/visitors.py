@@ -25,7 +25,7 @@ def translated(kinds):
     from annotated_transformer.inference.translator import Translator
     translator = Translator.from_pretrained('everyday', 'cpu')
     def row(source, old, judged):
-        output = str(translator.translate(source))
+        output = str(translator.translate(source, beam_size=4)) # as at-translate
         return [source, output, judged if output == old else None]
     return {kind: [row(*given) for given in rows] for kind, rows in kinds.items()}
 

@@ -55,7 +55,7 @@ def _check_file_names(texts):
 
 # %% ../../nbs/78_cli_translate.ipynb #cbc7e04c
 # Options with their defaults
-_SEARCH = dict(beam_size=1, length_penalty=.6, mbr=False, n_best=None, min_len=0,
+_SEARCH = dict(beam_size=4, length_penalty=.6, mbr=False, n_best=None, min_len=0,
               no_repeat_ngram_size=0, coverage_penalty=0., no_split=False, alignments=False,
               glossary=None, constraints=None, prefix="", markup=False,
               confidence=False, check=False)
@@ -75,7 +75,7 @@ def _decoding_options(given):
     if options["glossary"]: options["glossary"] = read_glossary(options["glossary"])
     options["constraints"] = (options["constraints"] or "").splitlines()
     if options["constraints"] or options["glossary"]:
-        options["beam_size"] = max(options["beam_size"], 4)
+        options["beam_size"] = max(options["beam_size"], _SEARCH["beam_size"])
     options["split_sentences"] = not options.pop("no_split")
     return options
 
@@ -141,7 +141,7 @@ def translate(
     model:Annotated[str, "Model folder, or everyday, everyday-en-de or pocket (built in); "
                          "several with commas: an ensemble"]="everyday",
     pair:Annotated[str, "Languages, source first: en-de chooses everyday-en-de"]=None,
-    beam_size:Annotated[int, "Beam size; 1: greedy search"]=1,
+    beam_size:Annotated[int, "Beam size; 1: greedy search, twice as fast"]=4,
     length_penalty:Annotated[float, "Length penalty of beam search"]=0.6,
     mbr:Annotated[bool, "Minimum Bayes risk choice among the hypotheses of the beam"]=False,
     n_best:Annotated[int, "Number of hypotheses per text, printed as 'number ||| text ||| "
