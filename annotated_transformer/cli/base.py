@@ -271,8 +271,8 @@ def _similar_option(function, word, following="", *_):
         return f" (texts are arguments or standard input: {command} < INPUT > OUTPUT)"
     exact = "set" in options and name in _SETTINGS
     similar = [] if exact else get_close_matches(name, options, n=1)
-    for part, option in _OTHER_NAMES.items():
-        if part in name and option in options: similar = [option]
+    for word_part, option in _OTHER_NAMES.items():
+        if word_part in name and option in options: similar = [option]
     if similar: return f" (did you mean {_spelled(similar[0])}?)"
     if "set" not in options: return ""
     value = value or ("" if following.startswith("-") else following[:60])

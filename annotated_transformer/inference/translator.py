@@ -217,17 +217,13 @@ class TextModel:
         "Train a translator on sentence pairs."
         check_run_options(options)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
-        parent = _Parent(start, old, mix, fixed, pair, new_pieces)
-        if start and vocab_size:
-            raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
-                             "new_pieces to add some.")
-        if vocab_size is None: vocab_size = 8000
+        parent = _Parent(start, old, mix, fixed, pair, new_pieces, vocab_size)
         if training is None: training = parent.training()
         config = _check_configs(parent.config(config), training, tokenizer)
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
             data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
-                                    tokenizer, vocab_size, pair, cache_dir, options, parent)
+                                    tokenizer, vocab_size or 8000, pair, cache_dir, options, parent)
             data.further = parent.origin | (about or {})
             if training.guided_alignment or alignments is not None:
                 data.guide(config, alignments, parent, training.guided_alignment)
@@ -796,7 +792,7 @@ def _trained_pairs(start, pairs):
 # %% ../../nbs/54_translator.ipynb #d6ce5e30
 class _Parent:
     "A translator that is trained further; without one, a training from random weights."
-    def __init__(self, start, old, mix, fixed, pair, new_pieces):
+    def __init__(self, start, old, mix, fixed, pair, new_pieces, vocab_size=None):
         self.start = start
         self.old = None
         self.mix = .3 if mix is None else mix
@@ -813,6 +809,9 @@ class _Parent:
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
+        if vocab_size:
+            raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
+                             "new_pieces to add some.")
         own = ",".join(start.about.get("directions") or [start.about.get("pair", pair)])
         if own != pair: raise ValueError(f"pair={pair!r}, but start translates {own!r}.")
         check_number("mix", self.mix, 0, 0.99)

@@ -350,6 +350,18 @@ def copied_state(
     named = model.state_dict(keep_vars=True).items()
     return {name: copies[id(p)] for name, p in named}
 
+# %% ../../nbs/38_run.ipynb #87d38b1c
+def _why_ended(run):
+    "Why no further epoch follows; empty if one does."
+    made, limit, patience = len(run.history), run.options.max_seconds, run.options.patience
+    if made >= run.config.epochs: return "all epochs are made"
+    if run.stopped: return "on_epoch returned False"
+    time = run.seconds - run.earlier_seconds
+    if made and limit is not None and time >= limit: return "the time is over"
+    if patience and (best := run.best_epoch) and made - best >= patience:
+        return f"no epoch after {best} was better"
+    return ""
+
 # %% ../../nbs/38_run.ipynb #a236024e
 class Run:
     "The state of a training between two updates."
@@ -400,14 +412,7 @@ class Run:
     @property
     def end(self)->str: # "": a further epoch follows
         "Return why no further epoch follows."
-        made, limit, patience = len(self.history), self.options.max_seconds, self.options.patience
-        if made >= self.config.epochs: return "all epochs are made"
-        if self.stopped: return "on_epoch returned False"
-        used = self.seconds - self.earlier_seconds
-        if made and limit is not None and used >= limit: return "the time is over"
-        if patience and (best := self.best_epoch) and made - best >= patience:
-            return f"no epoch after {best} was better"
-        return ""
+        return _why_ended(self)
 
     @property
     def saves(self)->bool: # True: it has a folder, and is the first process
