@@ -190,6 +190,7 @@ class TrainingConfig:
     seed:int = 0                 # Seed of weights, batches and dropout
     schedule:str = "noam"        # "noam", "inverse_sqrt", "cosine" or "constant"
     peak_lr:float|None = None    # Highest learning rate, in place of `lr_factor`
+    lower_peak:bool = False      # A short cosine run, whose warm-up is cut, has a lower peak too
     optimizer:str = "adam"       # "adam", "adamw" or "muon"
     weight_decay:float = 0.0     # Weight decay of the matrices; not for "adam"
     max_grad_norm:float|None = None # Maximum gradient norm; None: no clipping

@@ -39,9 +39,13 @@ from annotated_transformer.train.monitoring import (
     tensorboard,
 )
 from annotated_transformer.train.recipes import (
+    NAMED_RECIPES,
+    RECIPES,
     TYPED_SHARES,
+    fitted_batches,
     further_recipe,
     load_mixture,
+    read_settings,
     read_weight,
     recipe,
     run_options,
@@ -117,7 +121,8 @@ def _resumed_options(given):
     settings = [item.partition("=")[0] for item in (given["set"] or "").split()]
     added = {}
     for name, parameter in signature(train).parameters.items():
-        if name in settings or name in ("minutes", "set"): continue # given, or of one command
+        if name in settings: continue # given
+        if name in ("minutes", "set", "resume", "extend"): continue # of one command
         if given[name] == parameter.default and earlier.get(name, given[name]) != given[name]:
             added[name] = earlier[name]
     replaced = {name for name, value in given.items() if value is not None} | {*settings}
@@ -199,11 +204,13 @@ def _remove_unused(folder):
     with suppress(OSError): folder.rmdir()
 
 # %% ../../nbs/77_cli_train.ipynb #67d4df61
-def _epoch_callback(folder, samples=()):
+def _epoch_callback(folder, epochs, samples=()):
     "Return a function that reports an epoch to the terminal and, if installed, to TensorBoard."
     from tqdm import tqdm
     def print_epoch(row):
-        tqdm.write(f"{headline(row)}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s")
+        left = row["seconds"] * (epochs / row["epoch"] - 1)
+        rest = f", about {left:.0f} s left" if left > 0 else ""
+        tqdm.write(f"{headline(row)}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s{rest}")
         sys.stdout.flush()
     report = print_epoch
     if find_spec("tensorboard"): report = all_of(report, tensorboard(folder/"tensorboard"))
@@ -276,6 +283,7 @@ def train(
     if set == "help": return print(_setting_help())
     if resume: given = _resumed_options(given)
     command = command_line("at-train", train, given)
+    if extend: command += " --resume --extend"
     if given["data"] is None: given["data"] = "pocket"
     with join_processes(device) as world:
         _run_training(SimpleNamespace(**given), command, world)
@@ -366,6 +374,9 @@ def _check_further(given):
             raise ValueError("--mix, --old, --fixed and --new_pieces need --from.")
         return
     given.from_ = user_path("from", given.from_)
+    if Path(given.from_).resolve() == Path(given.out).resolve():
+        raise ValueError("--from and --out are one folder, which would lose the start: give "
+                         "another --out.")
     if isinstance(given.old, str): given.old = [given.old]
     if given.old: given.old = [user_path("old", entry) for entry in given.old]
     for name, value in others.items():
@@ -435,6 +446,7 @@ def _run_training(given, command, world):
             train, valid, test = load_parts(
                 given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
                 typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)
+            if _own_corpus(given): training = fitted_batches(training, train)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
         _add_old_pairs(given, further)
         samples = [source for source, _ in valid[:given.samples]]
@@ -444,7 +456,8 @@ def _run_training(given, command, world):
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
             progress=sys.stderr.isatty(), check_mean=True,
-            on_epoch=world.first and _epoch_callback(folder, samples), engine=given.engine,
+            on_epoch=world.first and _epoch_callback(folder, training.epochs, samples),
+            engine=given.engine,
             about=about, **further, **options)
         if not world.first: return
         speed = translator.about.get("speed")
@@ -453,6 +466,11 @@ def _run_training(given, command, world):
         if memory: print(memory_text(memory), flush=True)
         translator.about["hardware"] = _machine(translator, world)
         _save_and_score(translator, train, test, given, further)
+
+def _own_corpus(given):
+    "Whether the recipe was made for another corpus, and --set has no size of the batches."
+    named = given.preset in NAMED_RECIPES or str(given.data) in RECIPES
+    return not named and not given.from_ and "max_tokens" not in read_settings(given.set)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."
@@ -535,5 +553,8 @@ def _print_results(translator, examples):
     names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
     for name, scores in translator.about.get("domains", {}).items():
         print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
+        if name == "new" and scores["after"] < scores["before"]:
+            print("the training has made them worse: give a lower learning rate (--set "
+                  "lr_factor=0.1), fewer epochs or more pairs")
         if seen := scores.get("known"):
             print(f"{seen:,} of {scores['sentences']:,} of them were trained on before")

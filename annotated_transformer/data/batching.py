@@ -67,7 +67,7 @@ def padding_share(
     batches:Iterable[Batch], # Batches with targets, or `TokenBatches`
 )->float:                    # From 0 to 1
     "Share of source positions and labels that are padding."
-    if not isinstance(batches, Iterable): batches = batches.epoch()
+    if isinstance(batches, TokenBatches): batches = batches.epoch()
     real = cells = 0
     for b in batches:
         if b.tgt is None: raise ValueError("a batch has no target.")

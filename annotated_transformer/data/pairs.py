@@ -439,19 +439,26 @@ def check_languages(
         warnings.warn(f"{name}: the {side} sentences look like {guess}, where pair={pair} has "
                       f"{lang}.", stacklevel=2)
 
+_GARBLED = re.compile("Ã[\x80-\xbf\u0152-\u02dc\u2013-\u203a\u20ac\u2122]|â€") # ä, é, “ of UTF-8
+
 def _watched(pairs, path, pair, clean=False)->Iterator[tuple[str, str]]:
-    "Iterate over pairs; warn about their languages and about character entities."
+    "Iterate over pairs; warn about their languages, wrong letters and character entities."
     pairs = iter(pairs)
     first = list(islice(pairs, 200))
     check_languages(first, pair, path)
-    escaped = total = 0
+    escaped = garbled = total = 0
     for src, tgt in chain(first, pairs):
         total += 1
+        garbled += bool(_GARBLED.search(src) or _GARBLED.search(tgt))
         if "&" in src or "&" in tgt or "@-@" in src or "@-@" in tgt:
             plain = unescape(src), unescape(tgt)
             escaped += plain != (src, tgt)
             if clean: src, tgt = plain
         yield src, tgt
+    if garbled * 100 > total:
+        warnings.warn(f"{path}: {garbled:,} of {total:,} pairs have letters such as Ã¤ in place of "
+                      "ä, from UTF-8 that was read as Latin-1: iconv -f utf-8 -t cp1252 FILE may "
+                      "mend them.", stacklevel=2)
     if escaped and not clean:
         warnings.warn(f"{path}: {escaped:,} of {total:,} pairs hold character entities such as "
                       "&apos; or @-@; unescape replaces them.", stacklevel=2)

@@ -1015,7 +1015,8 @@ def _train(cls, parent, data, config, training, options):
                             fingerprint=data.fingerprint(config), **options)
     if on_result: on_result(said[0])
     about = data.about(config, training, history) | dict(weights=said[0])
-    warmup, _ = warmup_and_length(data.batches, training)
+    restart = re.search(r"began anew after update (\d+)", said[0])
+    warmup, _ = warmup_and_length(data.batches, training, int(restart[1]) if restart else 0)
     if warmup != training.warmup_steps: about["warmup_updates"] = warmup # a short run
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))

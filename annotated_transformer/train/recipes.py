@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
            'read_weight', 'repeat_pairs', 'load_mixture', 'mix_pairs', 'stored_batches', 'read_settings', 'recipe',
-           'run_options', 'further_recipe']
+           'fitted_batches', 'run_options', 'further_recipe']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
@@ -445,6 +445,18 @@ def _check_contradictions(settings, changes):
             raise ValueError(f"--set {name}={short_repr(settings[name])} contradicts the option "
                              f"that gives {name}={short_repr(value)}.")
 
+# %% ../../nbs/41_recipes.ipynb #f6320fef
+def fitted_batches(
+    training:TrainingConfig, # Recipe of a large corpus
+    pairs:Sequence[tuple[str, str]], # Training pairs
+)->TrainingConfig:           # The same with smaller batches, if the pairs are few
+    "Let an epoch have about 50 updates, with batches of 500 tokens or more."
+    if len(pairs) >= 20_000: return training
+    letters = sum(max(len(source), len(target)) for source, target in pairs)
+    tokens = letters / 4 + 2 * len(pairs) # a piece has about four letters
+    budget = max(500, 100 * round(tokens / 50 / 100))
+    return training if budget >= training.max_tokens else replace(training, max_tokens=budget)
+
 # %% ../../nbs/41_recipes.ipynb #39a00002
 def run_options(
     settings:str|None=None, # As in `recipe`
@@ -459,7 +471,7 @@ def run_options(
     return options
 
 _FURTHER = dict( # of a model that is trained already
-    epochs=5, schedule="cosine", lr_factor=.5, peak_lr=None, warmup_steps=200,
+    epochs=5, schedule="cosine", lr_factor=.5, peak_lr=None, lower_peak=True, warmup_steps=200,
     average_checkpoints=1, average_every=0)
 
 def further_recipe(
@@ -472,5 +484,6 @@ def further_recipe(
     given = read_settings(settings)
     usual = {name: value for name, value in _FURTHER.items() if name not in given}
     if "peak_lr" in given: usual["lr_factor"] = 1.
+    if not {"peak_lr", "lr_factor"}.isdisjoint(given): usual["lower_peak"] = False # as it is given
     if epochs is not None: usual["epochs"] = epochs
     return _changed(model, given), replace(training, **usual)

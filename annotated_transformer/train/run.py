@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -75,6 +76,7 @@ class RunOptions:
     engine:str = "fast"          # "fast", or "plain": the modules of the core
     max_seconds:float|None = None # Time limit of this call, checked after each epoch; None: none
     save_every:int = 0           # Updates between checkpoints inside an epoch; 0: none
+    save_minutes:float = 10.     # Minutes between checkpoints inside an epoch; 0: none
     keep_last:int = 2            # Number of last epochs whose checkpoints are kept
     keep_best:int = 0            # Number of best epochs whose checkpoints are kept
     patience:int = 0             # Epochs without a better `metric` that end the run; 0: none
@@ -105,6 +107,7 @@ class RunOptions:
             raise ValueError(f"metric={self.metric!r} needs measure, a function of the model.")
         if self.max_seconds is not None: check_number("max_seconds", self.max_seconds)
         check_number("save_every", self.save_every, 0, 2**40, whole=True)
+        check_number("save_minutes", self.save_minutes)
         check_number("keep_last", self.keep_last, 2, 2**40, whole=True)
         check_number("keep_best", self.keep_best, 0, 2**40, whole=True)
 
@@ -332,7 +335,7 @@ class RunFolder:
         "Raise if the disk cannot hold the files of this run."
         # one more checkpoint is saved while the old ones still exist
         kept = min(self.keep + self.keep_best, self.config.epochs)
-        count = kept + 1 + bool(self.options.save_every)
+        count = kept + 1 + bool(self.options.save_every or self.options.save_minutes)
         inside = self.config.average_checkpoints + 1 if self.config.average_every else 0
         needed = checkpoint * max(1, count - len(self.epochs))
         needed += weights * max(0, inside - len(self.updates))
@@ -388,6 +391,7 @@ class Run:
         self.restart = 0  # update after which the schedule began anew
         self.earlier_seconds = 0. # time of the epochs before this start
         self.stopped = False # whether `on_epoch` has ended the run
+        self.saved_at = perf_counter() # time of the last checkpoint
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
         self.prepared = False # whether the folder has what its checkpoints need
         self.best = None # weights of the best epoch so far, if they are the result
@@ -432,6 +436,7 @@ class Run:
 
     def save(self, name:str="unfinished")->bool: # True if this process has saved it
         "Gather the state of all processes, and save a checkpoint of it."
+        self.saved_at = perf_counter()
         self.worker.gather()
         self.check_finite()
         if not self.saves: return False

@@ -219,12 +219,17 @@ def _seed_update(run):
 
 def _is_due(run, every): return every and run.state.step % every == 0
 
+def _is_late(run):
+    "Whether the time between checkpoints is over; processes may differ."
+    limit = 60 * run.options.save_minutes
+    return bool(limit) and run.folder is not None and perf_counter() - run.saved_at > limit
+
 def _after_update(run, signals=()):
     "Update the moving average, save due checkpoints, and stop on a signal."
     if run.mean: run.mean.update_parameters(run.model)
     if _is_due(run, run.config.average_every): run.keep_weights()
-    stop, = run.context.all_reduce_sum(len(signals))
-    if stop or _is_due(run, run.options.save_every): run.save("unfinished")
+    stop, late = run.context.all_reduce_sum(len(signals), int(_is_late(run)))
+    if stop or late or _is_due(run, run.options.save_every): run.save("unfinished")
     if stop:
         run.context.barrier() # until the first process has saved
         raise Stopped(signals, run.folder is not None)
@@ -375,7 +380,9 @@ def lr_schedule(
     peak = config.peak_lr
     if peak is None and config.schedule != "noam": peak = rate(warmup, width, 1, warmup)
     warmup, total = warmup_and_length(train, config, restart)
-    schedule = make_schedule(config.schedule, width, config.lr_factor, warmup, total, peak)
+    factor = config.lr_factor
+    if config.lower_peak: factor *= math.sqrt(warmup / config.warmup_steps)
+    schedule = make_schedule(config.schedule, width, factor, warmup, total, peak)
     if not restart: return schedule
     return lambda step: schedule(max(1, step - restart))
 
