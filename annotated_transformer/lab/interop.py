@@ -31,6 +31,7 @@ from ..checks import check_number, short_repr, short_text
 from ..config import TransformerConfig
 from ..data.words import SpecialIds
 from ..engine.fast import plain, shared_copy
+from ..layers import NETWORKS, SSRU, GroupedAttention, RMSNorm
 from ..transformer import EncoderDecoder, make_model
 
 # %% ../../nbs/89_interop.ipynb #b07e42c9
@@ -96,12 +97,26 @@ def _read_config(model):
         bias=ff.w_1.bias is not None, attention_dropout=attn.dropout.p,
         activation_dropout=ff.dropout.p, N_decoder=len(model.decoder.layers))
 
+def _part_settings(model):
+    "Settings of the parts that stand in place of the core's: norms, networks and attentions."
+    layer, unit = model.encoder.layers[0], model.decoder.layers[0].self_attn
+    attn, norm = layer.self_attn, layer.sublayer[0].norm
+    networks = {kind: name for name, kind in NETWORKS.items()}
+    ends = not isinstance(model.encoder.norm, nn.Identity)
+    return dict(norm="rms" if isinstance(norm, RMSNorm) else "layer", norm_eps=norm.eps,
+                final_norm=None if ends == layer.norm_first else ends,
+                ffn=networks[type(layer.feed_forward)], qk_norm=hasattr(attn, "q_norm"),
+                kv_heads=attn.groups if isinstance(attn, GroupedAttention) else None,
+                decoder="ssru" if isinstance(unit, SSRU) else "attention")
+
 def _checked(model, exact=False):
     "The model with the core's classes and its configuration; raise if none describes it."
     if not isinstance(model, EncoderDecoder):
         raise TypeError(f"model is a {type(model).__name__}: give an EncoderDecoder.")
     model = plain(shared_copy(model))
-    try: config = _read_config(model)
+    try:
+        config = _read_config(model)
+        if exact: config = replace(config, **_part_settings(model))
     except (AttributeError, LookupError, TypeError) as e:
         raise ValueError(f"model is not one of make_model: {short_repr(str(e))}.") from None
     sizes = [embed[0].lut.num_embeddings for embed in (model.src_embed, model.tgt_embed)]

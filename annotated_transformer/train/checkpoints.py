@@ -307,7 +307,8 @@ _STATE_NAMES = dict(Adam={"step", "exp_avg", "exp_avg_sq"}, AdamW={"step", "exp_
 
 def _is_complete(optimizer, state, group):
     "Return whether all parameters of a group that have a state have all of its tensors."
-    needed = _STATE_NAMES.get(group.get("rule", type(optimizer).__name__), set())
+    needed = _STATE_NAMES.get(group.get("rule", type(optimizer).__name__))
+    if needed is None: return True # such as Adafactor, whose vectors have other tensors
     if group.get("amsgrad"): needed = needed | {"max_exp_avg_sq"}
     stored = {frozenset(state[i]) for i in group["params"] if i in state}
     return len(stored) <= 1 and all(needed <= names for names in stored)
@@ -325,6 +326,12 @@ def _has_shapes(optimizer, state):
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00006
 _SCHEDULED = "lr", "initial_lr" # the only settings that a file determines
+_CYCLED = "betas", "momentum" # also these, in a group that OneCycleLR or CyclicLR has changed
+
+def _set_by_file(stored):
+    "Settings of a stored group that a schedule changes."
+    names = _SCHEDULED + (_CYCLED if "base_momentum" in stored else ())
+    return [name for name in names if name in stored]
 _DEVICE_SETTINGS = "fused", "foreach", "capturable", "differentiable" # may differ
 
 def _check_group(stored, group, what):
@@ -332,13 +339,14 @@ def _check_group(stored, group, what):
     for name, value in group.items():
         if name not in stored:
             raise ValueError(f"{what} lacks the setting {name}: use the torch that wrote it.")
-        if name in _SCHEDULED: continue
+        if name in _set_by_file(stored): continue
         if name in _DEVICE_SETTINGS and type(stored[name]) in (bool, type(None)): continue
         if not same_json(stored[name], json.loads(json.dumps(value))): # tuples become lists
             raise ValueError(f"{what} has {name}={short_repr(stored[name])}, the optimizer of this "
                              f"run has {short_repr(value)}.")
-    for name in _SCHEDULED:
-        if name in stored: check_number(f"{what}: {name}", stored[name])
+    for name in _set_by_file(stored):
+        numbers = stored[name] if name == "betas" else [stored[name]]
+        for number in numbers: check_number(f"{what}: {name}", number)
 
 def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer:
     "Load the state of an optimizer that was made like the saved one, and return it."
@@ -352,7 +360,7 @@ def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer
     _check_state(tensors, optimizer, path)
     for n, (old, group) in enumerate(zip(stored, groups)):
         _check_group(old, group, f"{path}, group {n}")
-        group.update({name: old[name] for name in _SCHEDULED if name in old})
+        group.update({name: old[name] for name in _set_by_file(old)})
     optimizer.load_state_dict(dict(state=state, param_groups=groups))
     return optimizer
 
