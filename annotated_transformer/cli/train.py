@@ -210,7 +210,8 @@ def _epoch_callback(folder, epochs, samples=()):
     def print_epoch(row):
         left = row["seconds"] * (epochs / row["epoch"] - 1)
         rest = f", about {left:.0f} s left" if left > 0 else ""
-        tqdm.write(f"{headline(row)}, {row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s{rest}")
+        speed = f"{row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s"
+        tqdm.write(f"{headline(row)}, {speed}{rest}")
         sys.stdout.flush()
     report = print_epoch
     if find_spec("tensorboard"): report = all_of(report, tensorboard(folder/"tensorboard"))

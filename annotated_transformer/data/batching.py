@@ -12,6 +12,7 @@ import hashlib
 import random
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 
 import torch
@@ -67,7 +68,7 @@ def padding_share(
     batches:Iterable[Batch], # Batches with targets, or `TokenBatches`
 )->float:                    # From 0 to 1
     "Share of source positions and labels that are padding."
-    if isinstance(batches, TokenBatches): batches = batches.epoch()
+    with suppress(AttributeError): batches = batches.epoch() # those of `TokenBatches`
     real = cells = 0
     for b in batches:
         if b.tgt is None: raise ValueError("a batch has no target.")

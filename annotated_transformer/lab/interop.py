@@ -31,7 +31,7 @@ from ..checks import check_number, short_repr, short_text
 from ..config import TransformerConfig
 from ..data.words import SpecialIds
 from ..engine.fast import plain, shared_copy
-from ..layers import NETWORKS, SSRU, GroupedAttention, RMSNorm
+from ..layers import NETWORKS, SSRU, GroupedAttention, QKNormAttention, RMSNorm
 from ..transformer import EncoderDecoder, make_model
 
 # %% ../../nbs/89_interop.ipynb #b07e42c9
@@ -105,7 +105,7 @@ def _part_settings(model):
     ends = not isinstance(model.encoder.norm, nn.Identity)
     return dict(norm="rms" if isinstance(norm, RMSNorm) else "layer", norm_eps=norm.eps,
                 final_norm=None if ends == layer.norm_first else ends,
-                ffn=networks[type(layer.feed_forward)], qk_norm=hasattr(attn, "q_norm"),
+                ffn=networks[type(layer.feed_forward)], qk_norm=isinstance(attn, QKNormAttention),
                 kv_heads=attn.groups if isinstance(attn, GroupedAttention) else None,
                 decoder="ssru" if isinstance(unit, SSRU) else "attention")
 

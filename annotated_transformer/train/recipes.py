@@ -486,4 +486,4 @@ def further_recipe(
     if "peak_lr" in given: usual["lr_factor"] = 1.
     if not {"peak_lr", "lr_factor"}.isdisjoint(given): usual["lower_peak"] = False # as it is given
     if epochs is not None: usual["epochs"] = epochs
-    return _changed(model, given), replace(training, **usual)
+    return _changed(model, given), replace(_changed(training, given), **usual)
