@@ -40,7 +40,7 @@ def fitted(pairs, model, seed, updates=UPDATES, **more):
     epochs = max(1, round(updates / updates_per_pass(pairs)))
     training = TrainingConfig(seed=seed, epochs=epochs, max_tokens=MAX_TOKENS, schedule='cosine', optimizer='muon', peak_lr=.0045, warmup_steps=100,
                               average_checkpoints=1)
-    return Translator.fit(pairs, None, model, training, vocab_size=VOCABULARY, progress=False, **more), epochs
+    return Translator.fit(pairs, None, model, training, vocab_size=None if "start" in more else VOCABULARY, progress=False, **more), epochs
 
 def bleu(translator, pairs): return round(translator.evaluate(pairs).bleu, 2)
 

@@ -195,7 +195,7 @@ def train_mode(mode, folder, parent):
     if options.pop('cache_dir', None): options['cache_dir'] = folder/'pairs'
     place = folder/'model-training'
     def train(options, **more):
-        return Translator.fit(pairs, pairs[:4], model, TrainingConfig(**settings | more), vocab_size=300, out=place, resume=True, save_every=2, device='cpu', progress=False, **options)
+        return Translator.fit(pairs, pairs[:4], model, TrainingConfig(**settings | more), vocab_size=None if 'start' in options else 300, out=place, resume=True, save_every=2, device='cpu', progress=False, **options)
     if options.pop('extend', None):
         if not place.is_dir() or len(epoch_folders(place)) == 0 or not (folder/'first').exists():
             train(options, epochs=2)
