@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['EngineOption', 'one_line', 'bounded', 'open_streams', 'say', 'stoppable', 'report_error', 'reported_errors',
-           'declared_options', 'parse_options', 'run_command', 'user_path', 'load_models', 'in_direction',
-           'hide_progress_bars', 'scored_pairs', 'with_pairs', 'command_line', 'check_record', 'check_ranking']
+           'declared_options', 'parse_options', 'similar_name', 'run_command', 'user_path', 'load_models',
+           'in_direction', 'hide_progress_bars', 'scored_pairs', 'with_pairs', 'command_line', 'check_record',
+           'check_ranking']
 
 # %% ../../nbs/76_cli_base.ipynb #133c064a
 import argparse
@@ -261,7 +262,7 @@ def _similar_option(function, word, following="", *_):
                if get_origin(kind) is not list and default is not Parameter.empty]
     name, _, value = word.partition("=")
     if not word.startswith("-"):
-        if "model" in options and (Path(word).exists() or word in BUILT_IN):
+        if "model" in options and (os.path.exists(word) or word in BUILT_IN):
             return f" (did you mean --model {word}?)"
         quoted = value and "set" in options and name in _SETTINGS
         return " (settings with spaces between need quotes: --set 'a=1 b=2')" if quoted else ""
@@ -270,10 +271,8 @@ def _similar_option(function, word, following="", *_):
     if command == "at-translate" and name in _STREAM_OPTIONS:
         return f" (texts are arguments or standard input: {command} < INPUT > OUTPUT)"
     exact = "set" in options and name in _SETTINGS
-    similar = [] if exact else get_close_matches(name, options, n=1)
-    for word_part, option in _OTHER_NAMES.items():
-        if word_part in name and option in options: similar = [option]
-    if similar: return f" (did you mean {_spelled(similar[0])}?)"
+    similar = None if exact else similar_name(name, options)
+    if similar: return f" (did you mean {_spelled(similar)}?)"
     if "set" not in options: return ""
     value = value or ("" if following.startswith("-") else following[:60])
     setting = f"{name}={value}"
@@ -284,6 +283,16 @@ def _similar_option(function, word, following="", *_):
 
 _SETTINGS = setting_types(TransformerConfig, TrainingConfig)
 _OTHER_NAMES = dict(beam="beam_size", early_stop="patience", worker="num_workers") # part of a name
+
+def similar_name(
+    name:str, # What was given
+    options,  # Names of options
+)->str|None:  # One of them
+    "Return the option that an unknown name may stand for."
+    for word_part, option in _OTHER_NAMES.items():
+        if word_part in name and option in options: return option
+    return next(iter(get_close_matches(name, options, n=1)), None)
+
 _STREAM_OPTIONS = "i input input_file in src o output output_file file".split()
 
 # %% ../../nbs/76_cli_base.ipynb #84b3bd25

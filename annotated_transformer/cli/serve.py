@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -36,6 +35,7 @@ from annotated_transformer.cli.base import (
     one_line,
     run_command,
     say,
+    similar_name,
     user_path,
 )
 from annotated_transformer.inference.serving import (
@@ -95,8 +95,8 @@ def read_request(
     if not isinstance(given, dict): raise Rejected(400, "the body is not a JSON object.")
     for name in given:
         if name in _FIELDS: continue
-        near = ["beam_size"] if "beam" in name else get_close_matches(name[:60], _FIELDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(_FIELDS)}."
+        near = similar_name(name[:60], _FIELDS)
+        hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(_FIELDS)}."
         raise Rejected(422, f"{short_repr(name)} is not an option: {hint}")
     given = {name: value for name, value in given.items() if value is not None}
     if ("text" in given) == ("texts" in given):

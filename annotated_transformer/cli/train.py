@@ -69,7 +69,7 @@ from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place, read_config
 from ..inference.translator import Translator, check_outputs, check_start
 from ..signals import phase
-from ..train.checkpoints import checkpoints, epoch_folders
+from ..train.checkpoints import checkpoints, epoch_folders, training_folder
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware, memory_error
 
@@ -91,7 +91,7 @@ def check_out(out, resume, overwrite):
     "Return the folder of log and checkpoints; raise if files would be lost without permission."
     if resume and overwrite: raise ValueError("--resume and --overwrite exclude each other.")
     place = check_place(out)
-    folder = place.with_name(f"{place.name}-training")
+    folder = training_folder(place)
     model = place.is_dir() and any(place.iterdir())
     run = has_checkpoint(folder) or _EarlierRun(folder).exists
     if (model or run) and not (resume or overwrite):
@@ -106,7 +106,7 @@ def _earlier_command(out):
     "Options that a training began with, from its folder; {} where they are not known."
     try:
         place = Path(out).expanduser()
-        about = read_config(place.with_name(f"{place.name}-training")/"translator")[-1]
+        about = read_config(training_folder(place)/"translator")[-1]
         name, *words = shlex.split(about["command"])
         return parse_options(train, words) if name == "at-train" else {}
     except (OSError, ValueError, TypeError, LookupError, RuntimeError): return {}

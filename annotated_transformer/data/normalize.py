@@ -213,15 +213,13 @@ class BadLine:
 
     def __str__(self): return f"{self.path}, line {self.number}: {self.reason}"
 
-_WRONG_BYTE = "is not UTF-8"
-
 def _decoded(path, n, raw):
     "Return a line as text, or as a `BadLine`."
     text = raw[:200].decode(errors="backslashreplace")
     if len(raw) > MAX_LINE: return BadLine(path, n, _too_long(), text)
     try: return raw.decode()
     except UnicodeDecodeError as e:
-        return BadLine(path, n, f"byte 0x{raw[e.start]:02x} {_WRONG_BYTE}",
+        return BadLine(path, n, f"byte 0x{raw[e.start]:02x} is not UTF-8",
                        raw.decode(errors="backslashreplace"))
 
 # %% ../../nbs/22_normalize.ipynb #n0rm0015

@@ -58,6 +58,7 @@ from annotated_transformer.train.checkpoints import (
     read_weights,
     save_tensors,
     save_weights,
+    training_folder,
     unique_tensors,
 )
 
@@ -483,8 +484,8 @@ class SavedModel:
     def __init__(self, folder):
         self.folder = resolve_backup(_find_folder(folder))
         if not self.folder.is_dir():
-            training = self.folder.with_name(f"{self.folder.name}-training")
-            last = epoch_folders(training)[-1:] if training.is_dir() else []
+            training = training_folder(self.folder) # os.path: its name may be too long
+            last = epoch_folders(training)[-1:] if os.path.isdir(training) else []
             hint = f"its training was not finished, and {last[0]} is its last epoch." if last \
                 else _SAVED
             raise FileNotFoundError(f"{self.folder} is not a folder: {hint}")

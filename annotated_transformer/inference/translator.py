@@ -223,7 +223,7 @@ class TextModel:
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
             data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
-                                    tokenizer, vocab_size or 8000, pair, cache_dir, options, parent)
+                                    tokenizer, vocab_size, pair, cache_dir, options, parent)
             data.further = parent.origin | (about or {})
             if training.guided_alignment or alignments is not None:
                 data.guide(config, alignments, parent, training.guided_alignment)
@@ -809,7 +809,7 @@ class _Parent:
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
-        if vocab_size:
+        if vocab_size is not None:
             raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
                              "new_pieces to add some.")
         own = ",".join(start.about.get("directions") or [start.about.get("pair", pair)])
@@ -890,6 +890,7 @@ class _TranslationData:
     "Sentence pairs as batches, with the tokenizers learned from them."
     def __init__(self, train, valid, training, tokenizer, vocab_size, pair, cache_dir, options,
                  parent):
+        if vocab_size is None: vocab_size = 8000
         self.further = {} # facts that a resumed run need not share
         self.stored = cache_dir is not None
         tokens = directions(pair)

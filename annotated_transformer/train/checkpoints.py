@@ -6,8 +6,8 @@
 __all__ = ['TYPES', 'unwrap', 'remove_wrappers', 'named_tensors', 'unique_tensors', 'weights_digest', 'weights_sums',
            'plain_name', 'plain_names', 'check_fit', 'save_weights', 'save_tensors', 'read_header', 'read_tensors',
            'read_weights', 'copy_weights', 'load_weights', 'save_optimizer', 'load_optimizer', 'save_checkpoint',
-           'read_state', 'check_checkpoint', 'load_checkpoint', 'epoch_folders', 'checkpoints', 'average',
-           'average_states']
+           'read_state', 'check_checkpoint', 'load_checkpoint', 'training_folder', 'epoch_folders', 'checkpoints',
+           'average', 'average_states']
 
 # %% ../../nbs/36_checkpoints.ipynb #a4c8c7b7
 import hashlib
@@ -419,6 +419,12 @@ def load_checkpoint(
     return state
 
 # %% ../../nbs/36_checkpoints.ipynb #c5043e01
+def training_folder(
+    place:Path, # Folder of a model
+)->Path:        # That of its training
+    "Return the folder in which at-train keeps log and checkpoints of a model."
+    return place.with_name(f"{place.name}-training")
+
 def epoch_folders(folder, name="epoch")->list[Path]: # epoch-1, epoch-002, ..., by number
     "Return the checkpoint folders of a run, intact or not."
     if not Path(folder).is_dir():
