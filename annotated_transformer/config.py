@@ -178,6 +178,7 @@ def refused_settings(
 class TrainingConfig:
     "Hyper-parameters of a training run (§5.1-§5.4)."
     epochs:int = 20              # Passes over the training pairs
+    updates_per_epoch:int = 0    # Updates of an epoch; 0: all training pairs once
     max_tokens:int = 4000        # Tokens per batch and side, padding included
     accum_iter:int = 1           # Batches per update
     lr_factor:float = 1.0        # Factor on the learning rate of the paper
@@ -203,6 +204,7 @@ class TrainingConfig:
     def __post_init__(self):
         _check_fields(
             self, int=(1, 2**40), float=(0,), seed=(0, 2**63 - 1), average_every=(0, 2**40),
+            updates_per_epoch=(0, 2**40),
             label_smoothing=(0, .999), ema_decay=(0, .999999), bpe_dropout=(0, 1),
             rdrop_alpha=(0, 1e6), weight_decay=(0, 1e3), guided_alignment=(0, 1e3),
             peak_lr=(1e-12,), max_grad_norm=(1e-12,), precision=("auto", "fp32", "bf16"),

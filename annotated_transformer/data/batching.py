@@ -9,6 +9,7 @@ __all__ = ['pad_rows', 'length_mask', 'collate', 'padding_share', 'check_lengths
 # %% ../../nbs/32_batching.ipynb #0596a446
 import copy
 import hashlib
+import itertools
 import random
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -174,13 +175,38 @@ class TokenBatches:
         start:int=0,    # Number of the first batch, from 0
         rank:int=0,     # Number of this process, from 0
         size:int=1,     # Number of processes, which all get equally many batches
+        batches:int=0,  # Batches of an epoch; 0: all pairs once
     )->Iterator[Batch]: # Batches on the CPU; of several processes every `size`-th
         "Iterate over the batches of an epoch."
-        plan = self.plan(epoch)
-        for n in range(start, len(plan), size):
-            own = n + rank
-            if own >= len(plan): yield dummy_batch(self.pad, self.bos, self.eos)
-            else: yield collate(plan[own], self.bos, self.eos, self.pad, self.source)
+        places = self.places(epoch, batches)
+        for n in range(start, len(places), size):
+            if n + rank >= len(places): yield dummy_batch(self.pad, self.bos, self.eos)
+            else:
+                plan, number = places[n + rank]
+                yield collate(plan[number], self.bos, self.eos, self.pad, self.source)
+
+    def places(self,
+        epoch:int=0,   # Number of the epoch, from 0
+        batches:int=0, # Batches of an epoch; 0: all pairs once
+    )->list[tuple[Sequence, int]]: # Plan and number of each batch
+        "Return where the batches of an epoch are; one of a given size begins where the last ended."
+        if not batches:
+            plan = self.plan(epoch)
+            return [(plan, number) for number in range(len(plan))]
+        places = []
+        first = epoch * batches # number in all passes over the pairs, one after the other
+        for n in itertools.count():
+            count = self._counts.get(n)
+            if count is None or first < count:
+                plan = self.plan(n)
+                count = self._counts[n] = len(plan)
+                last = min(count, first + batches - len(places))
+                places += [(plan, number) for number in range(first, last)]
+            if len(places) == batches: return places
+            first = max(0, first - count)
+
+    @cached_property
+    def _counts(self): return {} # number of a pass -> its batches
 
     def plan(self,
         epoch:int=0,      # Number of the epoch, from 0

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['METRICS', 'RunOptions', 'check_run_options', 'has_checkpoint', 'lock_folder', 'run_folder', 'check_settings',
-           'EpochProgress', 'run_state', 'best_epochs', 'RunFolder', 'copied_state', 'Run', 'resume', 'start_run']
+           'EpochProgress', 'run_state', 'best_epochs', 'RunFolder', 'copied_state', 'is_late', 'Run', 'resume',
+           'start_run']
 
 # %% ../../nbs/38_run.ipynb #f32d4981
 import csv
@@ -74,7 +75,7 @@ class RunOptions:
     shard:bool = False           # Shard the model over the processes, see `FSDPWorker`
     fingerprint:dict|None = None # Further settings that must be equal when the run is resumed
     engine:str = "fast"          # "fast", or "plain": the modules of the core
-    max_seconds:float|None = None # Time limit of this call, checked after each epoch; None: none
+    max_seconds:float|None = None # Time limit of this call, checked after each update; None: none
     save_every:int = 0           # Updates between checkpoints inside an epoch; 0: none
     save_minutes:float = 10.     # Minutes between checkpoints inside an epoch; 0: none
     keep_last:int = 2            # Number of last epochs whose checkpoints are kept
@@ -114,6 +115,7 @@ class RunOptions:
 # %% ../../nbs/38_run.ipynb #2c849ba1
 def check_run_options(
     options:dict, # Options by name
+    maker:str="TrainingConfig", # Function whose arguments are the settings, for messages
 )->dict:          # The same options
     "Raise if one is no field of `RunOptions`, and name a setting of `TrainingConfig`."
     settings = vars(TrainingConfig())
@@ -123,7 +125,7 @@ def check_run_options(
         if name not in settings: near = similar_setting(name, value, settings, SYNONYMS)
         if near and "=" in near:
             raise ValueError(f"{name!r} is a setting of the training, not an option of its run: "
-                             f"give TrainingConfig({short_text(near)}).")
+                             f"give {maker}({short_text(near)}).")
     return check_known(options, RunOptions)
 
 # %% ../../nbs/38_run.ipynb #7ba47e40
@@ -354,13 +356,20 @@ def copied_state(
     return {name: copies[id(p)] for name, p in named}
 
 # %% ../../nbs/38_run.ipynb #87d38b1c
+def is_late(
+    run, # A `Run`
+)->bool: # Processes may differ inside an epoch
+    "Return whether the time of this call is over."
+    limit = run.options.max_seconds
+    spent = run.seconds + run.progress.seconds - run.earlier_seconds
+    return limit is not None and spent >= limit
+
 def _why_ended(run):
     "Why no further epoch follows; empty if one does."
-    made, limit, patience = len(run.history), run.options.max_seconds, run.options.patience
+    made, patience = len(run.history), run.options.patience
     if made >= run.config.epochs: return "all epochs are made"
     if run.stopped: return "on_epoch returned False"
-    time = run.seconds - run.earlier_seconds
-    if made and limit is not None and time >= limit: return "the time is over"
+    if run.cut or (run.state.step and is_late(run)): return "the time is over"
     if patience and (best := run.best_epoch) and made - best >= patience:
         return f"no epoch after {best} was better"
     return ""
@@ -389,8 +398,9 @@ class Run:
         self.progress = EpochProgress()
         self.history = [] # one row per epoch
         self.restart = 0  # update after which the schedule began anew
-        self.earlier_seconds = 0. # time of the epochs before this start
+        self.earlier_seconds = 0. # time before this start
         self.stopped = False # whether `on_epoch` has ended the run
+        self.cut = False # whether the time was over inside an epoch
         self.saved_at = perf_counter() # time of the last checkpoint
         self.recent = deque(maxlen=config.average_checkpoints) # weights for the final mean
         self.prepared = False # whether the folder has what its checkpoints need
@@ -556,7 +566,7 @@ def start_run(run:Run):
     "Load a checkpoint, clean the folder, check the disk and wrap the model."
     run.context.barrier() # the first process has locked the folder
     if run.options.resume: resume(run)
-    run.earlier_seconds = run.seconds
+    run.earlier_seconds = run.seconds + run.progress.seconds
     if run.options.extend and run.end and len(run.history) < run.config.epochs:
         raise ValueError(f"extend=True adds no epoch, since {run.end}: give more patience or a "
                          "longer time limit (--patience, --minutes).")

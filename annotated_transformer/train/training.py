@@ -47,6 +47,7 @@ from annotated_transformer.train.run import (
     RunOptions,
     check_run_options,
     copied_state,
+    is_late,
     run_folder,
     start_run,
 )
@@ -219,17 +220,20 @@ def _seed_update(run):
 
 def _is_due(run, every): return every and run.state.step % every == 0
 
-def _is_late(run):
-    "Whether the time between checkpoints is over; processes may differ."
+def _is_old(run):
+    "Whether the last checkpoint is too old; processes may differ."
     limit = 60 * run.options.save_minutes
     return bool(limit) and run.folder is not None and perf_counter() - run.saved_at > limit
 
+# %% ../../nbs/39_training.ipynb #691dccd4
 def _after_update(run, signals=()):
-    "Update the moving average, save due checkpoints, and stop on a signal."
+    "Update the moving average, save due checkpoints, and stop on a signal or in time."
     if run.mean: run.mean.update_parameters(run.model)
     if _is_due(run, run.config.average_every): run.keep_weights()
-    stop, late = run.context.all_reduce_sum(len(signals), int(_is_late(run)))
-    if stop or late or _is_due(run, run.options.save_every): run.save("unfinished")
+    own = len(signals), int(_is_old(run)), int(is_late(run))
+    stop, old, late = run.context.all_reduce_sum(*own)
+    run.cut = late > 0
+    if stop or old or late or _is_due(run, run.options.save_every): run.save("unfinished")
     if stop:
         run.context.barrier() # until the first process has saved
         raise Stopped(signals, run.folder is not None)
@@ -250,7 +254,8 @@ def _epoch_guide(run):
 def _epoch_batches(run, train, epoch):
     "Yield the batches of this process that are left of an epoch, on its device."
     start = run.progress.updates * run.config.accum_iter
-    batches = train.epoch(epoch, start, run.context.rank, run.context.size)
+    size = run.config.updates_per_epoch * run.config.accum_iter
+    batches = train.epoch(epoch, start, run.context.rank, run.context.size, size)
     if run.config.rdrop_alpha: batches = map(repeat_batch, batches)
     return _move_batches(batches, run.worker.device)
 
@@ -278,6 +283,7 @@ def _make_updates(run, train, scheduler, bar, signals, current):
             nats = f"{loss / max(tokens, 1):.3f}"
             lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
             bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
+            if run.cut: return
 
 # %% ../../nbs/39_training.ipynb #37a00004
 def _validate(run, model, valid):
@@ -286,6 +292,12 @@ def _validate(run, model, valid):
     worker = Worker(model, None, run.context, run.worker.device)
     loss = mean_loss(worker, batches, pad=valid.pad)
     return dict(valid_nll=loss, valid_ppl=math.exp(min(loss, 700))) # a float ends at e^709
+
+def _epoch_tokens(train, config):
+    "Target tokens of an epoch; about so many where updates are counted."
+    if not config.updates_per_epoch: return train.ntokens
+    share = config.updates_per_epoch * config.accum_iter / len(train.plan(0))
+    return round(share * train.ntokens)
 
 def _measure(run, model):
     "Return validation BLEU and chrF of a model."
@@ -304,17 +316,19 @@ def _train_epoch(
     bar,                       # tqdm bar that counts target tokens
     signals=(),                # Signals received, see `stop_signals`
 )->dict:                       # Row of the log; `lr` is the learning rate of the next update
-    "Train for one epoch, or the rest of it, and validate."
+    "Train for one epoch, or the rest of it, and validate; {} if the time was over before."
     progress = run.progress
     epoch = len(run.history) + 1
     began = perf_counter() - progress.seconds
-    reported = phase(f"epoch {epoch}", train.ntokens, "target tokens", on=not run.options.progress)
+    tokens = _epoch_tokens(train, run.config)
+    reported = phase(f"epoch {epoch}", tokens, "target tokens", on=not run.options.progress)
     try:
         with autocast(run.worker.device, run.config.precision), reported as current:
             current.step(progress.tokens)
             _make_updates(run, train, scheduler, bar, signals, current)
     except FloatingPointError as e:
         raise FloatingPointError(f"epoch {epoch}: {e}") from None
+    if run.cut: return {}
     trained = perf_counter() - began # of the whole epoch, also where it was resumed
     lr = run.worker.optimizer.param_groups[0]["lr"]
     train_loss = progress.loss / max(progress.tokens, 1)
@@ -394,8 +408,8 @@ def warmup_and_length(
 )->tuple[int, int|None]:   # Updates; None: the schedule does not depend on the length
     "Return the warm-up of a run, in a cosine schedule at most a quarter of it, and its length."
     if config.schedule != "cosine": return config.warmup_steps, None
-    updates = config.epochs * math.ceil(len(train.plan(0)) / config.accum_iter)
-    total = max(2, updates - restart)
+    each = config.updates_per_epoch or math.ceil(len(train.plan(0)) / config.accum_iter)
+    total = max(2, config.epochs * each - restart)
     return max(1, min(config.warmup_steps, total // 4)), total
 
 # %% ../../nbs/39_training.ipynb #fc5b4f65
@@ -443,11 +457,12 @@ def _make_epochs(run, train, valid, schedule):
     "Train and save until the run is done, with a progress bar."
     from tqdm import tqdm
     show = run.options.progress and run.context.first
-    bar = tqdm(total=run.config.epochs * train.ntokens, initial=run.state.tokens, unit="tok",
-               unit_scale=True, disable=not show)
+    total = run.config.epochs * _epoch_tokens(train, run.config)
+    bar = tqdm(total=total, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not show)
     with stop_signals() as signals, bar:
         while not run.end:
             row = _train_epoch(run, train, valid, schedule, bar, signals)
+            if run.cut: break
             run.end_epoch(row)
             stop = False
             if run.options.on_epoch and run.context.first: stop = run.options.on_epoch(row) is False
@@ -463,6 +478,21 @@ def _metric_of(run, model, valid):
     row = _measure(run, model) if measured else _validate(run, model, valid)
     return row[METRICS[run.options.metric]]
 
+def _last_weights(run):
+    "Weights of the last epoch, or of the last update where the time was over inside one."
+    inside = run.progress.updates > 0 # also a run that ended where an epoch was begun
+    return run.recent[-1] if inside else copied_state(run.model)
+
+def _last_score(run, model, valid, last):
+    "Value of the run's metric for the last weights; None: it is not known."
+    if not valid: return None
+    if run.cut:
+        average_states(model, [last])
+        return _metric_of(run, model.eval(), valid)
+    if run.progress.updates and run.config.average_every: return None
+    # a finished run that is resumed with another metric lacks it
+    return run.history[-1].get(METRICS[run.options.metric])
+
 def _set_result(run, model, valid)->str: # A sentence about the weights
     "Give the model the weights of the result: best epoch, mean of checkpoints, or last epoch."
     metric = run.options.metric
@@ -470,21 +500,21 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
         average_states(model, [run.best])
         by = "" if metric == "loss" else f" by validation {_LABELS[metric]}"
         return f"the weights of epoch {run.best_epoch}, the best{by}"
-    if not run.recent: run.remember() # no update was due to be remembered
+    if run.cut or not run.recent: run.remember() # or no update was due to be remembered
     states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
-    inside = run.progress.updates > 0 # a run that ended where an epoch was begun
-    last = run.recent[-1] if inside else copied_state(run.model)
+    last = _last_weights(run) # now: the two models share their tensors
     average_states(model, states)
     if run.mean: return "the moving average of the weights"
-    if len(states) == 1: return "the weights of the last epoch"
+    name = f"the weights of update {run.state.step}" if run.cut else "the weights of the last epoch"
+    if len(states) == 1: return name
     text = f"the mean of the last {len(states)} checkpoints"
-    column = METRICS[metric] # a finished run that is resumed with another metric lacks it
-    scored = valid and column in run.history[-1] and not (inside and run.config.average_every)
-    if not run.options.check_mean or not scored: return text
-    mean, own = _metric_of(run, model.eval(), valid), run.history[-1][column]
+    own = _last_score(run, model, valid, last)
+    if not run.options.check_mean or own is None: return text
+    average_states(model, states)
+    mean = _metric_of(run, model.eval(), valid)
     if mean == own or (mean < own) == (metric == "loss"): return text
     average_states(model, [last])
-    return f"the weights of the last epoch ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
+    return f"{name} ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
 
 # %% ../../nbs/39_training.ipynb #37a00007
 def fit(
@@ -507,8 +537,9 @@ def fit(
             _make_epochs(run, train, valid, schedule)
         text = _set_result(run, model, valid)
         if run.restart: text += f"; the schedule began anew after update {run.restart}"
-        if len(run.history) < config.epochs:
-            text += f"; ended after epoch {len(run.history)}: {run.end}"
+        place = f"after epoch {len(run.history)}"
+        if run.cut: place = f"in epoch {len(run.history) + 1}, after update {run.state.step:,}"
+        if len(run.history) < config.epochs: text += f"; ended {place}: {run.end}"
         if settings.on_result: settings.on_result(text)
         move_model(model, device).eval()
     return run.history
