@@ -17,7 +17,7 @@ import warnings
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, islice, product
 from pathlib import Path
@@ -445,13 +445,33 @@ def _from_path(path, split, pair, read):
         if split == "all": return pairs
         try: return split_pairs(pairs, split)
         except ValueError as e: raise ValueError(f"{short_text(path)}: {e}") from None
+    missing = [name for name in ("valid", "test") if not _part_file(path, name, pair)]
+    held_out = split in missing or (split == "train" and missing)
+    file = _part_file(path, "train" if held_out else split, pair)
+    if not file: raise FileNotFoundError(f"{path} has no part {short_repr(split)} for {pair}.")
+    pairs = _nonempty(read(file, pair), path)
+    return _hold_out(pairs, split, missing, path) if held_out else pairs
+
+# %% ../../nbs/31_corpora.ipynb #e8755ca4
+def _part_file(folder, split, pair):
+    "Path of a split in a folder, as for `pair_reader`; None: there is none."
     names = ("valid", "val", "validation", "dev") if split == "valid" else (split,)
     for name, end in product(names, ("", ".tsv", ".jsonl")):
-        file = path/f"{name}{end}"
-        try: pair_reader(file, pair)
-        except FileNotFoundError: continue
-        return _nonempty(read(file, pair), path)
-    raise FileNotFoundError(f"{path} has no part {short_repr(split)} for {pair}.")
+        file = folder/f"{name}{end}"
+        with suppress(FileNotFoundError):
+            pair_reader(file, pair)
+            return file
+
+def _hold_out(pairs, split, missing, path):
+    "A split of a folder that has no validation or test pairs of its own, from its training pairs."
+    try: numbers = _split_numbers(pairs)
+    except ValueError as e: raise ValueError(f"{short_text(path)}/train: {e}") from None
+    if split != "train": return take_pairs(pairs, numbers[split])
+    for name in missing:
+        warnings.warn(f"{path} has no part {name!r}: {len(numbers[name]):,} of its training pairs "
+                      "are held out.", stacklevel=2)
+    held = {number for name in missing for number in numbers[name]}
+    return take_pairs(pairs, [number for number in range(len(pairs)) if number not in held])
 
 # %% ../../nbs/31_corpora.ipynb #c0de0010
 def _pocket(split, pair):
