@@ -10,6 +10,7 @@ __all__ = ['pad_of', 'as_function', 'ids_of', 'real_positions', 'randomness', 'a
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 
 import torch
 from torch import Tensor, nn
@@ -48,16 +49,28 @@ def pad_of(
     return 2 if own is None else own
 
 # %% ../../nbs/83a_any_model.ipynb #doc00009
+def _takes_masks(model):
+    "Whether the call of a model needs four arguments: source, target and their masks."
+    function = model.forward if isinstance(model, nn.Module) else model
+    try: parameters = signature(function).parameters.values()
+    except (TypeError, ValueError): return False # no function, or a built-in one
+    needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
+    return len(needed) == 4
+
 def as_function(
     model:Callable,    # Model of this project, of transformers, or a function of ids
     pad:int|None=None, # Id of padding; None: that of the model, or 2
 )->Callable:           # Source and target ids `(B, S)`, `(B, T)` -> logits `(B, T, V)`
     "Call any encoder-decoder model in one way."
     pad = pad_of(model, pad)
+    def call_with_masks(src, tgt):
+        return model(src, tgt, padding_mask(src, pad), subsequent_mask(tgt.size(1)))
     if isinstance(model, EncoderDecoder):
-        def call(src, tgt):
-            hidden = model(src, tgt, padding_mask(src, pad), subsequent_mask(tgt.size(1)))
-            return output_logits(model.generator, hidden)
+        def call(src, tgt): return output_logits(model.generator, call_with_masks(src, tgt))
+    elif _takes_masks(model):
+        parts = dict(model.named_children()) if isinstance(model, nn.Module) else {}
+        generator = parts.get("generator", nn.Identity())
+        def call(src, tgt): return generator(call_with_masks(src, tgt))
     elif isinstance(model, nn.Module) and "config" in vars(model):
         def call(src, tgt):
             return model(input_ids=src, attention_mask=(src != pad).long(),

@@ -450,17 +450,24 @@ def checkpoints(
 # %% ../../nbs/36_checkpoints.ipynb #76edc95a
 def average(
     model:nn.Module,             # Receives the mean; may be one of `models`
-    models:Iterable[nn.Module],  # Models of the same architecture, oldest first
-)->nn.Module:                    # The same `model`
+    models:Iterable, # Models of the same architecture, checkpoints or files of weights
+)->nn.Module:        # The same `model`
     "Average the weights of several models in float64 (§6.1)."
-    if not isinstance(models, Iterable):
+    if not isinstance(models, Iterable) or isinstance(models, (str, nn.Module)):
         raise TypeError(f"models is not a list of models, but a {type(models).__name__}.")
-    models = list(models)
-    for m in models:
-        if isinstance(m, nn.Module): continue
-        raise TypeError(f"models holds a {type(m).__name__}, not only models: load_checkpoint or "
-                        "load_weights makes one of a file.")
-    return average_states(model, [named_tensors(m) for m in models])
+    return average_states(model, [_state_of(each, model) for each in models])
+
+# %% ../../nbs/36_checkpoints.ipynb #01ad4b93
+def _state_of(source, model):
+    "Names and tensors of a model, or of a folder or file with weights of such a model."
+    if isinstance(source, nn.Module): return named_tensors(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"models holds a {type(source).__name__}: give models, checkpoints or "
+                        "files of weights.")
+    path = Path(source)
+    tensors = read_weights(model, path/"model.safetensors" if path.is_dir() else path)
+    first = {id(p): name for name, p in unique_tensors(model).items()}
+    return {name: tensors[first[id(p)]] for name, p in named_tensors(model).items()}
 
 def average_states(
     model:nn.Module,         # Receives the mean
