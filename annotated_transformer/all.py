@@ -70,7 +70,8 @@ from annotated_transformer.train.monitoring import (
     training_speed,
 )
 from annotated_transformer.train.recipes import (
-    RECIPES, encode_pairs, load_mixture, stored_batches, train_tokenizers, training_batches,
+    RECIPES, encode_pairs, further_training, load_mixture, stored_batches, train_tokenizers,
+    training_batches,
 )
 from .inference.parallel import worker_pool
 from annotated_transformer.inference.decoding import (

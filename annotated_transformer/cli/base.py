@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['EngineOption', 'one_line', 'bounded', 'open_streams', 'say', 'stoppable', 'report_error', 'reported_errors',
            'declared_options', 'parse_options', 'similar_name', 'run_command', 'user_path', 'load_models',
-           'in_direction', 'hide_progress_bars', 'scored_pairs', 'with_pairs', 'command_line', 'check_record',
-           'check_ranking']
+           'in_direction', 'hide_progress_bars', 'scored_pairs', 'command_line', 'check_record', 'check_ranking']
 
 # %% ../../nbs/76_cli_base.ipynb #133c064a
 import argparse
@@ -31,10 +30,7 @@ from typing import Annotated, get_args, get_origin
 
 from annotated_transformer.data.corpora import (
     CORPORA,
-    POCKET_DIGESTS,
     load_corpus,
-    load_splits,
-    pairs_digest,
 )
 from annotated_transformer.signals import (
     STOP_SIGNALS,
@@ -47,12 +43,10 @@ from annotated_transformer.signals import (
 from ..checks import short_repr, similar_setting
 from ..config import SYNONYMS, TrainingConfig, TransformerConfig, setting_types
 from ..data.pairs import BadLines
-from ..data.shards import PairSet
 from ..files import read_json, save_error
 from ..inference.model_folder import BUILT_IN
 from ..inference.translator import ENGINES, Translator
 from ..train.distributed import int_of
-from ..train.recipes import TYPED_SHARES
 
 # %% ../../nbs/76_cli_base.ipynb #5b9c199f
 def one_line(text)->str:
@@ -360,30 +354,6 @@ def scored_pairs(data, split=None, pair="de-en", **options):
     if split is None: split = "test" if parts else "all"
     names = ("train", "valid", "test") if parts and split == "all" else [split]
     return split, [two for name in names for two in load_corpus(data, name, pair, **options)]
-
-# %% ../../nbs/76_cli_base.ipynb #ca963318
-def with_pairs(models):
-    "The models; those of a corpus of the package as it is now get the hashes of its pairs."
-    for model in models:
-        pairs = None if model.training_pairs else _package_pairs(model.about)
-        if pairs: model.training_pairs = PairSet.of(pairs)
-    return models
-
-_SHIPPED = ".ci/translators.py" # trained the models of the package, from all training pairs
-
-def _package_pairs(about):
-    "Training pairs of a model of a corpus of the package; None if they are not known."
-    corpus, pair = about.get("corpus"), about.get("pair", "de-en")
-    if corpus not in ("pocket", "everyday") or pair not in ("de-en", "en-de"): return None
-    if corpus == "everyday" and _SHIPPED in str(about.get("command")):
-        return load_corpus(corpus, "train", pair)
-    if corpus == "pocket":
-        if about.get("data") != POCKET_DIGESTS[pair]: return None
-        return load_corpus(corpus, "train", pair)
-    share = about.get("typed") or 0.
-    if share not in (0., TYPED_SHARES[corpus]): return None
-    pairs = load_splits(corpus, pair, typed=share)["train"]
-    return pairs if about.get("data") == pairs_digest(pairs) else None
 
 # %% ../../nbs/76_cli_base.ipynb #44523029
 def command_line(name:str, function:Callable, given:dict)->str:

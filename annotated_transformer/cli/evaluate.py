@@ -25,7 +25,6 @@ from annotated_transformer.cli.base import (
     run_command,
     scored_pairs,
     user_path,
-    with_pairs,
 )
 
 from ..checks import short_repr, short_text
@@ -36,6 +35,7 @@ from ..inference.evaluation import choose_tokenizer
 from ..inference.metrics import compare_reports, evaluate_translator, text_table
 from ..inference.translator import language_pair
 from ..signals import phase
+from ..train.recipes import with_pairs
 
 # %% ../../nbs/79_cli_evaluate.ipynb #2fe16f33
 def _write_record(path, record):

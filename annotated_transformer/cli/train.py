@@ -28,7 +28,6 @@ from annotated_transformer.cli.base import (
     parse_options,
     run_command,
     user_path,
-    with_pairs,
 )
 from annotated_transformer.train.monitoring import (
     Speed,
@@ -42,6 +41,7 @@ from annotated_transformer.train.recipes import (
     NAMED_RECIPES,
     RECIPES,
     TYPED_SHARES,
+    MixedPairs,
     fitted_batches,
     further_recipe,
     load_mixture,
@@ -49,6 +49,7 @@ from annotated_transformer.train.recipes import (
     read_weight,
     recipe,
     run_options,
+    with_pairs,
 )
 from annotated_transformer.train.run import (
     METRICS,
@@ -237,7 +238,7 @@ def train(
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
                        "<out>-training"]="runs/model",
     epochs:Annotated[int, "Passes over the training pairs (default: those of the recipe)"]=None,
-    minutes:Annotated[float, "Time limit, checked after each epoch (default: none)"]=None,
+    minutes:Annotated[float, "Time limit, checked after each update (default: none)"]=None,
     vocab:Annotated[int, "Size of the joint BPE vocabulary (default: that of the recipe)"]=None,
     tokenizer:Annotated[str, "Tokenizer: bpe (joint subwords) or words (spaCy)"]="bpe",
     precision:Annotated[str, "Precision: auto, fp32 or bf16 (default: auto)"]=None,
@@ -516,6 +517,7 @@ def _save_and_score(translator, train, test, given, further):
         examples = check_outputs(saved, test, given.show)
         saved.about["test"] = asdict(saved.evaluate(test))
         if "directions" in saved.about: saved.about["tests"] = _direction_scores(saved, test)
+        elif isinstance(test, MixedPairs): saved.about["tests"] = _corpus_scores(saved, test)
     if further:
         with optional.part("scoring before and after"), phase("scoring both corpora"):
             start = further["start"]
@@ -538,6 +540,11 @@ def _direction_scores(translator, test):
         own = [two for two in test if two[0].startswith(f"{token} ")]
         scores[pair] = asdict(translator.direction(pair).evaluate(own))
     return scores
+
+def _corpus_scores(translator, test):
+    "Scores of each of several corpora."
+    return {short_text(name, 60): asdict(translator.evaluate(pairs))
+            for name, pairs in test.parts().items() if pairs}
 
 def _print_results(translator, examples):
     "Print whose weights they are, losses, examples and scores of a model."

@@ -87,11 +87,12 @@ from annotated_transformer.train.checkpoints import (
 )
 from annotated_transformer.train.recipes import (
     check_pairs,
-    further_recipe,
+    further_training,
     mix_pairs,
     stored_batches,
     train_tokenizers,
     training_batches,
+    with_pairs,
 )
 
 from ..build import build, position_scheme
@@ -200,7 +201,7 @@ class TextModel:
         train:Iterable[tuple[str, str]],           # Training pairs (source, target)
         valid:Iterable[tuple[str, str]]|None=None, # Validation pairs, for the loss only
         config:TransformerConfig|None=None,        # Size; None: preset "small", tied embeddings
-        training:TrainingConfig|None=None,         # None: the defaults; those of `further_recipe`
+        training:TrainingConfig|None=None,         # None: the defaults; `further_training`
         tokenizer:str="bpe",                       # "bpe" or "words", as in `train_tokenizers`
         vocab_size:int|None=None,                  # Maximum size of the BPE vocabulary; None: 8000
         pair:str="de-en",                          # Languages, source first; or several pairs
@@ -215,11 +216,11 @@ class TextModel:
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
-        check_run_options(options)
+        check_run_options(options, "further_training" if start else "TrainingConfig")
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces, vocab_size)
         if training is None: training = parent.training()
-        config = _check_configs(parent.config(config), training, tokenizer)
+        config = _check_configs(parent.config(config), training, tokenizer, start)
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
             data = _TranslationData(parent.mixed(train, training.seed, cache_dir), valid, training,
@@ -719,11 +720,12 @@ def encode_scored(
     return list(zip(ids, rows))
 
 # %% ../../nbs/54_translator.ipynb #ec860654
-def _check_configs(config, training, tokenizer):
+def _check_configs(config, training, tokenizer, start=None):
     "Return the configuration of the model, and raise if the settings of `fit` do not fit together."
     if config is None: config = preset("small", tie="all" if tokenizer == "bpe" else "decoder")
     _check_type("config", config, TransformerConfig)
     _check_type("training", training, TrainingConfig)
+    if start is not None: _check_rate(training)
     if config.tie == "all" and tokenizer == "words":
         raise ValueError("tie='all' needs one joint vocabulary, tokenizer='words' has two.")
     scheme, _ = position_scheme(config.positions)
@@ -809,6 +811,7 @@ class _Parent:
             if given: raise ValueError(f"{given[0]} needs start, a translator to train further.")
             return
         _check_type("start", start, TextModel)
+        with_pairs([start])
         if vocab_size is not None:
             raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
                              "new_pieces to add some.")
@@ -848,7 +851,7 @@ class _Parent:
     def training(self):
         "The usual hyper-parameters of a training."
         if self.start is None: return TrainingConfig()
-        return further_recipe(self.start.config, TrainingConfig())[1]
+        return further_training()
 
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
@@ -987,6 +990,16 @@ def check_start(
 )->None:
     "Raise unless a translator can be trained further in this way."
     _Parent(start, None, None, fixed, pair, new_pieces).config(config)
+
+# %% ../../nbs/54_translator.ipynb #1371756b
+_RATE = "schedule", "lr_factor", "peak_lr", "warmup_steps"
+
+def _check_rate(training):
+    "Warn if a trained model gets the learning rate of a new one."
+    usual = TrainingConfig()
+    if any(vars(training)[name] != vars(usual)[name] for name in _RATE): return
+    warnings.warn("training has the learning rate of a new model, with which a trained one "
+                  "forgets much: further_training(epochs=...) has a lower one.", stacklevel=4)
 
 # %% ../../nbs/54_translator.ipynb #b533494f
 def _begun_with(options):

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
-           'read_weight', 'repeat_pairs', 'load_mixture', 'mix_pairs', 'stored_batches', 'read_settings', 'recipe',
-           'fitted_batches', 'run_options', 'further_recipe']
+           'read_weight', 'repeat_pairs', 'MixedPairs', 'load_mixture', 'mix_pairs', 'stored_batches', 'read_settings',
+           'recipe', 'fitted_batches', 'run_options', 'further_recipe', 'further_training', 'with_pairs']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
@@ -36,15 +36,18 @@ from annotated_transformer.config import (
 )
 from annotated_transformer.data.corpora import (
     CORPORA,
+    POCKET_DIGESTS,
     HubPairs,
     JoinedPairs,
     hub_library,
+    load_corpus,
     load_splits,
     pairs_digest,
     take_pairs,
     with_copies,
 )
 from annotated_transformer.data.shards import (
+    PairSet,
     ShardedBatches,
     check_free,
     read_note,
@@ -177,6 +180,21 @@ def repeat_pairs(
     return [pairs] * times + [take_pairs(pairs, sorted(chosen))]
 
 # %% ../../nbs/41_recipes.ipynb #41a00003
+class MixedPairs(list):
+    "Pairs of several corpora, one after the other; `sizes` has the number of each."
+    def __init__(self,
+        names:Sequence[str],      # Names of the corpora
+        parts:Sequence[Sequence], # Pairs of each
+    ):
+        super().__init__(chain.from_iterable(parts))
+        self.sizes = dict(zip(names, map(len, parts)))
+
+    def parts(self)->dict[str, list]: # By name
+        "Return the pairs of each corpus."
+        pairs = iter(self)
+        return {name: list(islice(pairs, size)) for name, size in self.sizes.items()}
+
+# %% ../../nbs/41_recipes.ipynb #19b3a978
 def load_mixture(
     data:Sequence[str], # Names of corpora or paths, each perhaps with a weight
     pair:str="de-en",   # Languages, source first
@@ -195,7 +213,8 @@ def load_mixture(
             raise ValueError(f"data has {short_repr(name)} twice: give it once, with a weight.")
     loaded = [load_splits(name, pair, on_disk, filtered, **({} if name in CORPORA else options))
               for name in names]
-    splits = {split: [two for own in loaded for two in own[split]] for split in ("valid", "test")}
+    splits = {split: MixedPairs(names, [own[split] for own in loaded])
+              for split in ("valid", "test")}
     held = {clean_text(source) for pairs in splits.values() for source, _ in pairs}
     parts = []
     for (name, weight), own in zip(entries, loaded):
@@ -482,8 +501,43 @@ def further_recipe(
 )->tuple:                     # Model, training
     "Return the recipe by which a trained model is trained further."
     given = read_settings(settings)
+    usual = _usual_further(given)
+    if epochs is not None: usual["epochs"] = epochs
+    return _changed(model, given), replace(_changed(training, given), **usual)
+
+def further_training(
+    **settings, # Fields of `TrainingConfig`, such as `epochs`
+)->TrainingConfig:
+    "Return the settings by which `Translator.fit` trains a model further, with some changed."
+    return replace(TrainingConfig(**settings), **_usual_further(settings))
+
+def _usual_further(given):
+    "Settings of a further training that are not given."
     usual = {name: value for name, value in _FURTHER.items() if name not in given}
     if "peak_lr" in given: usual["lr_factor"] = 1.
     if not {"peak_lr", "lr_factor"}.isdisjoint(given): usual["lower_peak"] = False # as it is given
-    if epochs is not None: usual["epochs"] = epochs
-    return _changed(model, given), replace(_changed(training, given), **usual)
+    return usual
+
+# %% ../../nbs/41_recipes.ipynb #a7091a07
+def with_pairs(
+    models:Sequence, # Translators
+)->Sequence:         # The same
+    "Give models of a corpus of the package as it is now the hashes of its training pairs."
+    for model in models:
+        pairs = None if model.training_pairs else _package_pairs(model.about)
+        if pairs: model.training_pairs = PairSet.of(pairs)
+    return models
+
+_SHIPPED = ".ci/translators.py" # trained the models of the package, from all training pairs
+
+def _package_pairs(about):
+    "Training pairs of a model of a corpus of the package; None if they are not known."
+    corpus, pair, data = about.get("corpus"), about.get("pair", "de-en"), about.get("data")
+    if pair not in POCKET_DIGESTS: return None
+    if data == POCKET_DIGESTS[pair]: return load_corpus("pocket", "train", pair)
+    if corpus != "everyday": return None
+    if _SHIPPED in str(about.get("command")): return load_corpus(corpus, "train", pair)
+    share = about.get("typed") or 0.
+    if share not in (0., TYPED_SHARES[corpus]): return None
+    pairs = load_splits(corpus, pair, typed=share)["train"]
+    return pairs if data == pairs_digest(pairs) else None
