@@ -109,7 +109,7 @@ from ..engine.cache import position_limit
 from ..engine.compiled_pass import use_compiled
 from ..engine.fast import accelerate, plain, shared_copy
 from ..engine.int8 import use_int8
-from ..signals import phase, report_phases
+from ..signals import counted, phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import all_of, saved_picture, training_speed
@@ -920,9 +920,12 @@ class _TranslationData:
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
             digest = pairs_digest(train)
         self.train_pairs = train
-        with phase("hashing the training pairs"):
-            self.hashes = PairSet.of(train)
-            self.words = WordSet.of(source for source, _ in islice(train, parent.originals))
+        self.hashes, self.words = _kept_sets(options, digest)
+        if not self.hashes:
+            self.hashes = PairSet.of(counted(train, "hashing the training pairs", len(train)))
+        if not self.words:
+            own = counted(islice(train, parent.originals), "collecting their words", len(train))
+            self.words = WordSet.of(source for source, _ in own)
         self.valid = valid and training_batches(valid, self.tokenizers, training, name="valid")
         _warn_empty(self.batches.pairs, self.tokenizers)
         self.left_out = len(train) - len(self.batches.pairs)
@@ -1007,6 +1010,14 @@ def _begun_with(options):
     if not options.get("resume") or not isinstance(options.get("out"), (str, os.PathLike)): return
     try: return read_config(Path(options["out"])/"translator")[-1].get("data")
     except (ValueError, TypeError, OSError): return None
+
+def _kept_sets(options, digest):
+    "Hashes and words of these training pairs from a resumed run, which take seconds to make."
+    if _begun_with(options) != digest: return None, None
+    try:
+        saved = SavedModel(Path(options["out"])/"translator")
+        return saved.load_training_pairs(), saved.load_known_words()
+    except (ValueError, OSError): return None, None
 
 # %% ../../nbs/54_translator.ipynb #765f44bc
 def _train(cls, parent, data, config, training, options):

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['TYPES', 'unwrap', 'remove_wrappers', 'named_tensors', 'unique_tensors', 'weights_digest', 'weights_sums',
            'plain_name', 'plain_names', 'check_fit', 'save_weights', 'save_tensors', 'read_header', 'read_tensors',
-           'read_weights', 'copy_weights', 'load_weights', 'save_optimizer', 'load_optimizer', 'save_checkpoint',
-           'read_state', 'check_checkpoint', 'load_checkpoint', 'training_folder', 'epoch_folders', 'checkpoints',
-           'average', 'average_states']
+           'read_weights', 'copy_weights', 'load_weights', 'save_optimizer', 'load_optimizer', 'to_plain', 'from_plain',
+           'save_checkpoint', 'read_state', 'check_checkpoint', 'load_checkpoint', 'training_folder', 'epoch_folders',
+           'checkpoints', 'average', 'average_states']
 
 # %% ../../nbs/36_checkpoints.ipynb #a4c8c7b7
 import hashlib
@@ -16,6 +16,8 @@ import math
 import os
 import re
 import warnings
+from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -364,16 +366,54 @@ def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer
     optimizer.load_state_dict(dict(state=state, param_groups=groups))
     return optimizer
 
+# %% ../../nbs/36_checkpoints.ipynb #6c865a39
+def to_plain(
+    value, # State of a scheduler, of a random-number generator, ...
+):         # -> values of JSON
+    "Write floats, tuples, dictionaries and tensors that JSON lacks as objects with one key."
+    if isinstance(value, Tensor):
+        kinds = {kind: name for name, kind in TYPES.items()}
+        numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        return {"<tensor>": [kinds[value.dtype], [*value.shape], b64encode(numbers).decode()]}
+    if isinstance(value, float) and not math.isfinite(value): return {"<float>": str(value)}
+    if isinstance(value, tuple): return {"<tuple>": [*map(to_plain, value)]}
+    if isinstance(value, list): return [*map(to_plain, value)]
+    if not isinstance(value, dict): return value
+    name = "<Counter>" if isinstance(value, Counter) else "<dict>"
+    plain = name == "<dict>" and all(isinstance(k, str) and k[:1] != "<" for k in value)
+    if plain: return {key: to_plain(own) for key, own in value.items()}
+    return {name: [[to_plain(key), to_plain(own)] for key, own in value.items()]}
+
+def from_plain(
+    value, # Values of JSON, as `to_plain` returns them
+):
+    "Read what `to_plain` has written."
+    if isinstance(value, list): return [*map(from_plain, value)]
+    if not isinstance(value, dict): return value
+    key = next(iter(value), "")
+    if len(value) > 1 or key not in _READERS:
+        return {name: from_plain(own) for name, own in value.items()}
+    return _READERS[key](from_plain(value[key]))
+
+def _read_tensor(entry):
+    kind, shape, text = entry
+    numbers = bytearray(b64decode(text, validate=True))
+    if not numbers: return torch.empty(shape, dtype=TYPES[kind])
+    return torch.frombuffer(numbers, dtype=torch.uint8).view(TYPES[kind]).reshape(shape)
+
+_READERS = {"<tensor>": _read_tensor, "<float>": float, "<tuple>": tuple, "<dict>": dict,
+            "<Counter>": lambda entries: Counter(dict(entries))}
+
 # %% ../../nbs/36_checkpoints.ipynb #1f150899
 def save_checkpoint(
     folder,          # Folder to write, such as runs/a/epoch-003
     model:nn.Module, # Model
     optimizer:torch.optim.Optimizer, # Its optimizer
-    state:dict,      # Counters and settings, stored as JSON
+    state:dict,      # Counters and settings, schedulers and generators, see `to_plain`
     mean:nn.Module|None=None, # Moving average of the model
 )->Path:             # The folder
     "Save weights and optimizer as safetensors, the rest as JSON, with a manifest."
-    text = to_strict_json(state, "state")
+    text = to_strict_json(to_plain(state), "state")
     for each in (model,) if mean is None else (model, mean): # not by truth: some have a length
         weights = unique_tensors(each)
         check_tensors(_parameters(weights, weights), "the model")
@@ -390,8 +430,8 @@ def read_state(
 )->dict:     # Counters and settings
     "Read the part of a checkpoint that is not tensors."
     path = Path(folder)/"state.json"
-    try: state = read_json(path, 100_000_000)
-    except ValueError: state = None
+    try: state = from_plain(read_json(path, 100_000_000))
+    except (ValueError, TypeError, LookupError, RuntimeError): state = None
     if isinstance(state, dict): return state
     raise ValueError(f"{path} is damaged: restore the folder from a copy.")
 

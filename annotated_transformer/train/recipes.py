@@ -327,7 +327,7 @@ def stored_batches(
     folder = _check_cache(pairs, cache_dir, training)
     max_len = min(training.max_len, training.max_tokens)
     on_disk = isinstance(pairs, HubPairs)
-    with phase(f"comparing {len(pairs):,} pairs with the stored ones"):
+    with phase(f"hashing {len(pairs):,} pairs"):
         digest = pairs_digest(pairs if on_disk else checked_pairs(pairs, "train"))
     if begun not in (None, digest): # before anything is stored
         raise ValueError("the training data (corpus) is not what the run began with: give the same "
