@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from annotated_transformer.checks import (
     check_ids,
     check_mask,
+    check_model,
     check_number,
     check_tensors,
     short_repr,
@@ -76,9 +77,10 @@ def _check_models(
 
 # %% ../../nbs/42_models.ipynb #b559b2c8
 def check_encoder(model):
-    "Raise for a language model, which has no source."
+    "Raise for a language model, which has no source, and for any other module."
     if isinstance(_attribute(model, "encoder"), nn.Identity):
         raise TypeError(f"model is a {type(model).__name__} without an encoder.")
+    check_model(model)
 
 def check_vocabularies(model, src, tgt):
     "Raise if the tokenizers have more tokens than the model, `src` and `tgt`."

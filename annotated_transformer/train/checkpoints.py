@@ -24,6 +24,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 from annotated_transformer.checks import (
     check_number,
@@ -47,9 +48,9 @@ def _inner_name(module):
     return "module" if isinstance(module, parallel) else None
 
 def unwrap(model:nn.Module)->nn.Module: # A model that is no wrapper
-    "Return the model inside `torch.compile`, `DataParallel` and `DistributedDataParallel`."
+    "Return the model inside `torch.compile`, `DataParallel`, `AveragedModel` and the like."
     while name := _inner_name(model): model = model._modules[name]
-    return model
+    return unwrap(model.module) if isinstance(model, AveragedModel) else model
 
 def remove_wrappers(model:nn.Module)->nn.Module: # Changed in place
     "Put every wrapped module of a model in the place of its wrapper."
