@@ -318,7 +318,8 @@ def _plan_training(given, world):
     several = isinstance(given.data, (list, tuple))
     if several: given.data = [user_path("data", entry) for entry in given.data]
     else: given.data = user_path("data", given.data)
-    name = None if several else given.data # whose recipe is used
+    name = None if several else read_weight(given.data)[0] # whose recipe is used
+    if not several and name != given.data: given.data = [given.data] # with a weight
     given.out = user_path("out", given.out)
     if given.cache_dir is not None: given.cache_dir = user_path("cache_dir", given.cache_dir)
     if not given.resume and int_of("TORCHELASTIC_MAX_RESTARTS", 0):
@@ -468,6 +469,8 @@ def _run_training(given, command, world):
         if memory: print(memory_text(memory), flush=True)
         translator.about["hardware"] = _machine(translator, world)
         _save_and_score(translator, train, test, given, further)
+        # the new run has a result, perhaps before its first epoch ends
+        shutil.rmtree(_EarlierRun(folder).kept, ignore_errors=True)
 
 def _own_corpus(given):
     "Whether the recipe was made for another corpus, and --set has no size of the batches."
@@ -517,7 +520,8 @@ def _save_and_score(translator, train, test, given, further):
         examples = check_outputs(saved, test, given.show)
         saved.about["test"] = asdict(saved.evaluate(test))
         if "directions" in saved.about: saved.about["tests"] = _direction_scores(saved, test)
-        elif isinstance(test, MixedPairs): saved.about["tests"] = _corpus_scores(saved, test)
+        elif isinstance(test, MixedPairs) and len(test.sizes) > 1:
+            saved.about["tests"] = _corpus_scores(saved, test)
     if further:
         with optional.part("scoring before and after"), phase("scoring both corpora"):
             start = further["start"]

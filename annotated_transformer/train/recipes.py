@@ -163,8 +163,11 @@ def read_weight(
 )->tuple[str, float]: # Name or path, and the weight; 1 where none is given
     "Split a corpus and its weight; an existing path may end in a colon and a number."
     name, _, weight = str(entry).rpartition(":")
-    if not name or not re.fullmatch(r"\d+(\.\d+)?", weight) or os.path.exists(entry):
-        return str(entry), 1.
+    if not name or os.path.exists(entry): return str(entry), 1.
+    if not re.fullmatch(r"\d+(\.\d+)?", weight):
+        if name not in CORPORA and not os.path.exists(name): return str(entry), 1.
+        raise ValueError(f"the weight of {short_text(name)} is {short_repr(weight)}, not a number "
+                         "such as 2 or 0.5.")
     check_number(f"the weight of {short_text(name)}", float(weight), 1e-6, 1000)
     return name, float(weight)
 
