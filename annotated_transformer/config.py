@@ -55,7 +55,7 @@ SYNONYMS = dict( # Part of a model or of its training, as others name it -> the 
 
 # %% ../nbs/02_config.ipynb #1315d66c
 # Fields in files of version 0.2 that are options of a run today, see `RunOptions`
-MOVED_FIELDS = "max_seconds", "save_every", "keep_last", "keep_best"
+MOVED_FIELDS = "max_seconds", "save_every", "keep_last", "keep_best", "save_minutes"
 
 def _explain_names(cls):
     "Let a configuration say what may be meant by a name that it does not know."
@@ -178,7 +178,6 @@ def refused_settings(
 class TrainingConfig:
     "Hyper-parameters of a training run (§5.1-§5.4)."
     epochs:int = 20              # Passes over the training pairs
-    updates_per_epoch:int = 0    # Updates of an epoch; 0: all training pairs once
     max_tokens:int = 4000        # Tokens per batch and side, padding included
     accum_iter:int = 1           # Batches per update
     lr_factor:float = 1.0        # Factor on the learning rate of the paper
@@ -200,6 +199,7 @@ class TrainingConfig:
     ema_decay:float = 0.0        # Decay of a moving average of the weights; 0: none
     paragraphs:bool = False      # Pairs are paragraphs: a text is not split into sentences
     guided_alignment:float = 0.0 # Weight of the alignment loss of one head; 0: none
+    updates_per_epoch:int = 0    # Updates of an epoch; 0: all training pairs once
 
     def __post_init__(self):
         _check_fields(

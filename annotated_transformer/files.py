@@ -93,6 +93,7 @@ def file_lock(
     path = Path(path)
     with saving(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
+        open(path, "ab").close() # where it cannot be made, the library would wait for ever
         try: return FileLock(path, timeout=-1 if wait else 0).acquire()
         except Timeout: pass
     raise RuntimeError(f"{path.parent} is in use by another process: "

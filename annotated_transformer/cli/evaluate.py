@@ -66,8 +66,9 @@ def _count_trained(systems, pairs, unseen):
 def _unknown_note(systems, data):
     "Say that scored pairs of the corpus of a model may be known to it; it has no hashes."
     models = [model for system in systems for model in system]
-    if all(model.about.get("corpus") != data for model in models): return ""
-    return f"scored pairs of {data} may have been in the training data: the model has no hashes\n"
+    if all(model.about.get("corpus") != data for model in models):
+        return "it is not known whether scored pairs were in the training data: no hashes"
+    return f"scored pairs of {data} may have been in the training data: the model has no hashes"
 
 def _trained_note(trained, unseen):
     "Say how many of the scored pairs were trained on."
@@ -128,7 +129,7 @@ def evaluate(
         _write_record(json, about | dict(digest=pairs_digest(pairs)) | results)
     for name, report in zip(names, reports): print(f"{name} on {data} ({split}): {report.scores}")
     print(text_table(results["figures"]))
-    if trained is None and split in ("train", "all"): print(_unknown_note(systems, data), end="")
+    if trained is None and split in ("train", "all"): print(_unknown_note(systems, data))
     if trained and any(trained): print(_trained_note(trained, unseen))
     if baseline is not None: print(results["comparison"])
     if json is not None: print(f"saved in {json}")

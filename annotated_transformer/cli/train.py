@@ -434,8 +434,9 @@ def _domain_scores(start, saved, earlier, test):
         if not pairs: continue
         before, after = (round(model.evaluate(pairs).bleu, 2) for model in (start, saved))
         scores[name] = dict(before=before, after=after, sentences=len(pairs))
-    if "new" in scores and start.training_pairs:
-        if seen := sum(start.training_pairs.known(test)): scores["new"]["known"] = seen
+    if "new" not in scores: return scores
+    if not start.training_pairs: scores["new"]["known"] = None
+    elif seen := sum(start.training_pairs.known(test)): scores["new"]["known"] = seen
     return scores
 
 # %% ../../nbs/77_cli_train.ipynb #a9200e86
@@ -475,7 +476,7 @@ def _run_training(given, command, world):
 def _own_corpus(given):
     "Whether the recipe was made for another corpus, and --set has no size of the batches."
     named = given.preset in NAMED_RECIPES or str(given.data) in RECIPES
-    return not named and not given.from_ and "max_tokens" not in read_settings(given.set)
+    return not named and "max_tokens" not in read_settings(given.set)
 
 def _machine(translator, world):
     "Hardware of a training, with the number of processes if there are several."
@@ -565,8 +566,22 @@ def _print_results(translator, examples):
     names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
     for name, scores in translator.about.get("domains", {}).items():
         print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
-        if name == "new" and scores["after"] < scores["before"]:
-            print("the training has made them worse: give a lower learning rate (--set "
-                  "lr_factor=0.1), fewer epochs or more pairs")
-        if seen := scores.get("known"):
-            print(f"{seen:,} of {scores['sentences']:,} of them were trained on before")
+        for line in _advice(name, scores): print(line)
+
+_MANY = 50 # sentences from which a difference of scores may mean something
+
+def _advice(name, scores):
+    "Remarks on the scores of a further training."
+    before, after, sentences = (scores[key] for key in ("before", "after", "sentences"))
+    trained = scores.get("known", 0)
+    if trained: yield f"{trained:,} of {sentences:,} of them were trained on before"
+    if trained is None: yield "it is not known which of them the earlier model was trained on"
+    if sentences < _MANY: yield f"{sentences} sentences say little: more of them are needed"
+    elif name == "earlier" and after < before - 5:
+        yield "the training has made them worse: --mix 0.3 keeps more, and so does a lower rate"
+    elif name == "new" and after < before - 1:
+        yield ("the training has made them worse: give a lower learning rate (--set "
+               "lr_factor=0.1), fewer epochs or more pairs")
+    elif name == "new" and after < before + 1:
+        yield ("the training has changed little: give a higher learning rate (--set lr_factor=1), "
+               "more epochs or more pairs")

@@ -557,6 +557,7 @@ def load_splits(
     paths = isinstance(data, (str, os.PathLike)) and data not in CORPORA
     if not paths or os.path.isdir(data):
         splits = {name: load_corpus(data, name, pair, on_disk, **options) for name in names}
+        if paths: _warn_of_known(data, splits)
     else:
         whole = _loaded(Path(data), "all", pair, on_disk, options)
         try: numbers = _split_numbers(whole)
@@ -566,6 +567,15 @@ def load_splits(
     if filtered: splits["train"] = _drop_doubtful(data, splits["train"])
     if typed: splits["train"] = with_copies(splits["train"], typed, pair)
     return splits
+
+def _warn_of_known(data, splits):
+    "Warn of validation and test sources among the training pairs of a folder."
+    seen = {clean_text(source) for name in ("valid", "test") for source, _ in splits[name]}
+    shared = seen & {clean_text(source) for source, _ in splits["train"]}
+    if not shared: return
+    warnings.warn(f"{data}: {len(shared):,} of {len(seen):,} sources of the validation and test "
+                  "pairs are sources of training pairs too: their scores are too good.",
+                  stacklevel=3)
 
 def _both_directions(data, tokens, on_disk, filtered, typed, options):
     "The splits of a corpus in several directions; a source begins with the token of its target."

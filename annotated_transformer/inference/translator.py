@@ -113,7 +113,7 @@ from ..signals import counted, phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import all_of, saved_picture, training_speed
-from ..train.run import check_run_options
+from ..train.run import check_run_options, check_settings
 from ..train.training import fit as fit_model, nll, warmup_and_length
 from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
@@ -822,6 +822,7 @@ class _Parent:
             raise ValueError(f"mix={mix} needs old, the earlier training pairs.")
         if old is not None:
             self.old = _trained_pairs(start, check_pairs(as_pairs(old, pair, "old"), "old"))
+        if not self.fixed: self.fixed = _frozen(start.model)
         digest = weights_digest(start.model)
         mixed = dict(mix=self.mix, old=pairs_digest(self.old)) if self.old else {}
         self.facts = dict(start=digest, fixed=list(self.fixed)) | mixed
@@ -913,12 +914,15 @@ class _TranslationData:
             digest = self.batches.pairs.about["corpus"]
         else:
             train = check_pairs(train, "train")
+            digest = pairs_digest(train)
+            for name, now in dict(start=parent.facts.get("start"), data=digest).items():
+                if (began := _begun_with(options, name)) is not None: # before what takes long
+                    check_settings({name: began}, {name: now})
             self.tokenizers = parent.tokenizers(train)
             if self.tokenizers is None:
                 self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair,
                                                    [*dict.fromkeys(tokens.values())])
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
-            digest = pairs_digest(train)
         self.train_pairs = train
         self.hashes, self.words = _kept_sets(options, digest)
         if not self.hashes:
@@ -965,16 +969,22 @@ class _TranslationData:
 
     def measure(self, translator, training, progress):
         "Add the speed of the training and the validation loss to the facts of a translator."
-        with _optional("the speed"), phase("measuring the speed"):
-            passes = 2 if training.rdrop_alpha else 1
-            speed = training_speed(translator.model, self.batches, translator.history,
-                                   translator.device, training.precision, passes)
-            translator.about["speed"] = asdict(speed)
-            if progress and current_context().first: print(speed, flush=True)
+        _measure_speed(translator, self.batches, training, progress)
         if not current_context().first or not self.valid: return
         with _optional("the validation loss"), phase("validating the saved weights"):
             loss = nll(translator.model, self.valid.epoch(), translator.device)
             translator.about["valid_nll"] = loss
+
+# %% ../../nbs/54_translator.ipynb #695c0a9d
+def _measure_speed(translator, batches, training, progress):
+    "Add the speed of the training to the facts of a translator."
+    if not translator.history: return # it ended inside its first epoch
+    with _optional("the speed"), phase("measuring the speed"):
+        passes = 2 if training.rdrop_alpha else 1
+        speed = training_speed(translator.model, batches, translator.history, translator.device,
+                               training.precision, passes)
+        translator.about["speed"] = asdict(speed)
+        if progress and current_context().first: print(speed, flush=True)
 
 @contextmanager
 def _optional(what):
@@ -994,6 +1004,12 @@ def check_start(
     "Raise unless a translator can be trained further in this way."
     _Parent(start, None, None, fixed, pair, new_pieces).config(config)
 
+# %% ../../nbs/54_translator.ipynb #13688f7b
+def _frozen(model):
+    "Names of the parameters that need no gradient; none where none needs one."
+    frozen = [name for name, p in model.named_parameters() if not p.requires_grad]
+    return frozen if any(p.requires_grad for p in model.parameters()) else []
+
 # %% ../../nbs/54_translator.ipynb #1371756b
 _RATE = "schedule", "lr_factor", "peak_lr", "warmup_steps"
 
@@ -1005,10 +1021,10 @@ def _check_rate(training):
                   "forgets much: further_training(epochs=...) has a lower one.", stacklevel=4)
 
 # %% ../../nbs/54_translator.ipynb #b533494f
-def _begun_with(options):
-    "Digest of the data that a resumed run began with; None where it is not known."
+def _begun_with(options, name="data"):
+    "Digest of the data or the start of a resumed run; None where it is not known."
     if not options.get("resume") or not isinstance(options.get("out"), (str, os.PathLike)): return
-    try: return read_config(Path(options["out"])/"translator")[-1].get("data")
+    try: return read_config(Path(options["out"])/"translator")[-1].get(name)
     except (ValueError, TypeError, OSError): return None
 
 def _kept_sets(options, digest):

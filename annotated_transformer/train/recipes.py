@@ -164,7 +164,7 @@ def read_weight(
     "Split a corpus and its weight; an existing path may end in a colon and a number."
     name, _, weight = str(entry).rpartition(":")
     if not name or os.path.exists(entry): return str(entry), 1.
-    if not re.fullmatch(r"\d+(\.\d+)?", weight):
+    if not re.fullmatch(r"-?\d+(\.\d+)?", weight):
         if name not in CORPORA and not os.path.exists(name): return str(entry), 1.
         raise ValueError(f"the weight of {short_text(name)} is {short_repr(weight)}, not a number "
                          "such as 2 or 0.5.")
@@ -512,7 +512,7 @@ def further_training(
     **settings, # Fields of `TrainingConfig`, such as `epochs`
 )->TrainingConfig:
     "Return the settings by which `Translator.fit` trains a model further, with some changed."
-    return replace(TrainingConfig(**settings), **_usual_further(settings))
+    return TrainingConfig(**_usual_further(settings) | settings)
 
 def _usual_further(given):
     "Settings of a further training that are not given."
@@ -532,12 +532,13 @@ def with_pairs(
     return models
 
 _SHIPPED = ".ci/translators.py" # trained the models of the package, from all training pairs
+_POCKET = "1c01ac950d69b5002cb446b34448cb63181ad32e7c50e528cb8824749bbccf4a" # by an older rule
 
 def _package_pairs(about):
     "Training pairs of a model of a corpus of the package; None if they are not known."
     corpus, pair, data = about.get("corpus"), about.get("pair", "de-en"), about.get("data")
     if pair not in POCKET_DIGESTS: return None
-    if data == POCKET_DIGESTS[pair]: return load_corpus("pocket", "train", pair)
+    if data in (POCKET_DIGESTS[pair], _POCKET): return load_corpus("pocket", "train", pair)
     if corpus != "everyday": return None
     if _SHIPPED in str(about.get("command")): return load_corpus(corpus, "train", pair)
     share = about.get("typed") or 0.

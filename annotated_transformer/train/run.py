@@ -172,13 +172,17 @@ def _data_settings(name, data):
 
 def check_settings(began, now, free=()):
     "Raise if a setting or the data has changed, and name the first; the free ones may differ."
-    for name in dict.fromkeys((*now, *began)):
+    for name in dict.fromkeys(("start", *now, *began)):
         old, new = began.get(name), now.get(name)
         if name in free or same_json(old, new): continue
         data, _, field = name.partition(".")
         if data in _DATA_NAMES and field not in ("max_tokens", "seed", "pad"):
             raise ValueError(f"{_DATA_NAMES[data]} ({name}) is not what the run began with: "
-                             "give the same sentences in the same order, or another out.")
+                             "give the same sentences in the same order, or another out. New "
+                             "sentences train the finished model further (start=, --from).")
+        if name == "start":
+            raise ValueError("the model to train further (start, --from) is not the one that the "
+                             "run began with: give that one, or another out.")
         if name == "store":
             raise ValueError(f"the run began {'with' if old else 'without'} cache_dir: continue it "
                              "in the same way, or give another out.")
