@@ -35,6 +35,8 @@ def masked_softmax(
     "Softmax over the keys that may be attended to; all zeros where there are none."
     if mask is not None:
         if mask.dim() == 3 and scores.dim() == 4: mask = mask.unsqueeze(1)  # for all heads
+        if mask.is_floating_point() and (mask < 0).any():
+            raise ValueError("mask holds negative numbers: as_mask(mask, 'additive') converts it")
         try: scores = scores.masked_fill(mask == 0, torch.finfo(scores.dtype).min)
         except RuntimeError as e:
             raise RuntimeError(f"mask {*mask.shape,} for scores {*scores.shape,}: {e}") from None
@@ -477,6 +479,8 @@ class Batch:
         for ids in (src, tgt):
             if ids is not None and (ids.dim() != 2 or ids.is_floating_point()):
                 raise ValueError(f"shape {tuple(ids.shape)}, {ids.dtype}: not token ids (B, T)")
+        if tgt is not None and len(src) != len(tgt):
+            raise ValueError(f"{len(src)} rows of source ids, {len(tgt)} of target ids")
         self.src, self.src_mask = src, padding_mask(src, pad)
         self.tgt = self.tgt_y = self.tgt_mask = None
         self.ntokens = 0
@@ -505,6 +509,7 @@ class LabelSmoothing(nn.Module):
     ):
         super().__init__()
         if size < 3: raise ValueError(f"size={size} is below 3: ε/(V-2) is undefined")
+        if not 0 <= smoothing <= 1: raise ValueError(f"smoothing={smoothing} is not in [0, 1]")
         self.size = size
         self.padding_idx = padding_idx
         self.smoothing = smoothing
@@ -570,7 +575,7 @@ def run_epoch(
     model:nn.Module,           # An `EncoderDecoder`
     loss_compute:Callable,     # Such as `SimpleLossCompute`
     optimizer,                 # Optimizer
-    scheduler,                 # Scheduler, advanced once per update
+    scheduler,                 # Scheduler, advanced once per update; None: none
     mode:str="train",          # "train", "train+log" (a line every 40 updates) or "eval"
     accum_iter:int=1,          # Batches per update
     train_state:TrainState|None=None, # Counters to continue; None: new ones
@@ -578,6 +583,7 @@ def run_epoch(
     "Train or evaluate for one epoch (§5)."
     if mode not in ("train", "train+log", "eval"):
         raise ValueError(f"mode={mode!r} is not 'train', 'train+log' or 'eval'")
+    check_sizes(accum_iter=accum_iter)
     training = mode != "eval"
     state = train_state or TrainState()
     model.train(training)
@@ -593,12 +599,14 @@ def run_epoch(
                 batch_loss, node = loss_compute(out, batch.tgt_y, norm)
             if training: node.backward()
             loss += float(batch_loss)
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"loss {loss} after update {state.step}: lower the rate")
         total += loss
         tokens += norm
         if not training: continue
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        scheduler.step()
+        if scheduler is not None: scheduler.step()
         state.count(group, norm)
         if mode == "train+log" and state.step % 40 == 1:
             print(f"update {state.step}: loss {loss / max(norm, 1):.3f}, {state.tokens:,} tokens")

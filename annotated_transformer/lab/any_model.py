@@ -49,13 +49,32 @@ def pad_of(
     return 2 if own is None else own
 
 # %% ../../nbs/83a_any_model.ipynb #doc00009
-def _takes_masks(model):
-    "Whether the call of a model needs four arguments: source, target and their masks."
+def _mask_names(model):
+    "Names of the masks that a model takes after source and target; none if it needs no masks."
     function = model.forward if isinstance(model, nn.Module) else model
-    try: parameters = signature(function).parameters.values()
-    except (TypeError, ValueError): return False # no function, or a built-in one
-    needed = [p for p in parameters if p.default is p.empty and p.kind <= p.POSITIONAL_OR_KEYWORD]
-    return len(needed) == 4
+    try: parameters = [*signature(function).parameters.values()][2:]
+    except (TypeError, ValueError): return [] # no function, or a built-in one
+    parameters = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
+    needed = [p for p in parameters if p.default is p.empty]
+    masks = [p.name for p in parameters if "mask" in p.name]
+    alone = len(masks) == len(parameters) # otherwise their places are not known
+    return masks if masks and alone else [p.name for p in needed] if len(needed) == 2 else []
+
+def _generated(model, output):
+    "Output of a model, after its generator if it has one and has not applied it."
+    parts = dict(model.named_children()) if isinstance(model, nn.Module) else {}
+    rows = [p.size(0) for p in parts.get("generator", nn.Identity()).parameters() if p.dim() == 2]
+    done = not rows or not isinstance(output, Tensor) or output.size(-1) == rows[-1]
+    return output if done else parts["generator"](output)
+
+def _masks(names, src, tgt, pad):
+    "Masks by their names: those of `nn.Transformer`, True = blocked, or those of this project."
+    causal = subsequent_mask(tgt.size(1))
+    of_torch = {"tgt_mask": ~causal[0], "src_key_padding_mask": src == pad,
+                "memory_key_padding_mask": src == pad}
+    if "src_key_padding_mask" in names: return [of_torch.get(name) for name in names]
+    sides = padding_mask(src, pad), causal # by their place, whatever their names are
+    return [*sides, *[None] * (len(names) - 2)][:len(names)]
 
 def as_function(
     model:Callable,    # Model of this project, of transformers, or a function of ids
@@ -63,14 +82,12 @@ def as_function(
 )->Callable:           # Source and target ids `(B, S)`, `(B, T)` -> logits `(B, T, V)`
     "Call any encoder-decoder model in one way."
     pad = pad_of(model, pad)
-    def call_with_masks(src, tgt):
-        return model(src, tgt, padding_mask(src, pad), subsequent_mask(tgt.size(1)))
     if isinstance(model, EncoderDecoder):
-        def call(src, tgt): return output_logits(model.generator, call_with_masks(src, tgt))
-    elif _takes_masks(model):
-        parts = dict(model.named_children()) if isinstance(model, nn.Module) else {}
-        generator = parts.get("generator", nn.Identity())
-        def call(src, tgt): return generator(call_with_masks(src, tgt))
+        def call(src, tgt):
+            hidden = model(src, tgt, padding_mask(src, pad), subsequent_mask(tgt.size(1)))
+            return output_logits(model.generator, hidden)
+    elif names := _mask_names(model):
+        def call(src, tgt): return _generated(model, model(src, tgt, *_masks(names, src, tgt, pad)))
     elif isinstance(model, nn.Module) and "config" in vars(model):
         def call(src, tgt):
             return model(input_ids=src, attention_mask=(src != pad).long(),

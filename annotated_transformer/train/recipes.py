@@ -14,6 +14,7 @@ import re
 import warnings
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from itertools import chain, cycle, islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 from annotated_transformer.checks import (
     check_choice,
     check_number,
+    same_json,
     short_repr,
     short_text,
     similar_setting,
@@ -60,7 +62,7 @@ from ..data.bpe import SubwordTokenizer
 from ..data.normalize import clean_text
 from ..data.pairs import checked_pairs, languages
 from ..data.words import WordTokenizer, special_ids, vocabulary_digest
-from ..files import file_lock
+from ..files import file_lock, read_json, write_json
 from ..signals import counted, phase
 from .run import RunOptions
 
@@ -296,6 +298,16 @@ def _stored_vocabulary(folder, wanted, given):
                          f"{remedy}") from None
     return (tokenizers[0], tokenizers[-1]), vocabulary
 
+def _early_vocabulary(path, wanted):
+    "Tokenizers and their states from a call for the same pairs that was stopped; None: none."
+    try:
+        read = read_json(path, 2**28)
+        if not same_json(read["wanted"], wanted): return None
+        tokenizers = _read_vocabulary(read["vocabulary"], wanted["tokenizer"])
+        return (tokenizers[0], tokenizers[-1]), read["vocabulary"]
+    except Exception: return None # there is no such file, or it is damaged: it is made again
+
+# %% ../../nbs/41_recipes.ipynb #03d64c16
 def _read_vocabulary(states, kind):
     "Tokenizers from their states: one for bpe, two for words."
     make, count = (SubwordTokenizer, 1) if kind == "bpe" else (WordTokenizer, 2)
@@ -346,8 +358,12 @@ def stored_batches(
     with file_lock(folder.with_name(f".{folder.name}.vocabulary.lock")):
         stored = _stored_vocabulary(folder, wanted, tokenizers)
         given = tokenizers and (tokenizers, None)
-        tokenizers, vocabulary = (stored or given
-                                  or _new_vocabulary(pairs, kind, vocab_size, pair))
+        early = folder.with_name(f".{folder.name}.vocabulary.json") # of a call that was stopped
+        tokenizers, vocabulary = stored or given or _early_vocabulary(early, wanted) \
+            or _new_vocabulary(pairs, kind, vocab_size, pair)
+        if not (stored or given):
+            with suppress(OSError, ValueError): # it only saves time
+                write_json(early, dict(wanted=wanted, vocabulary=vocabulary))
         chunk = 100 if stored else 5000
         ids = stream_ids(checked_pairs(pairs, "train"), *tokenizers, chunk=chunk)
         if not progress: ids = counted(ids, "encoding and storing", len(pairs))
@@ -356,6 +372,7 @@ def stored_batches(
             _check_left_out("train", len(pairs), len(pairs), max_len)
         about = wanted | dict(vocabulary=vocabulary)
         store = store_pairs(chain([first], short), folder, about, progress=progress)
+        early.unlink(missing_ok=True)
         if stored: _check_store(store, tokenizers)
         special = special_ids(*tokenizers)
         batches = ShardedBatches(store, training.max_tokens, training.seed, special.pad,
