@@ -87,6 +87,7 @@ from annotated_transformer.train.checkpoints import (
 )
 from annotated_transformer.train.recipes import (
     check_pairs,
+    fitted_batches,
     further_training,
     mix_pairs,
     stored_batches,
@@ -219,7 +220,7 @@ class TextModel:
         check_run_options(options, "further_training" if start else "TrainingConfig")
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces, vocab_size)
-        if training is None: training = parent.training()
+        if training is None: training = parent.training(train)
         config = _check_configs(parent.config(config), training, tokenizer, start)
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
@@ -849,10 +850,10 @@ class _Parent:
         self.origin["added_pieces"] = len(tokenizers[1]) - len(own[1])
         return tokenizers
 
-    def training(self):
-        "The usual hyper-parameters of a training."
-        if self.start is None: return TrainingConfig()
-        return further_training()
+    def training(self, train):
+        "The usual hyper-parameters of a training on these pairs."
+        usual = TrainingConfig() if self.start is None else further_training()
+        return fitted_batches(usual, train) if isinstance(train, list) else usual
 
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
