@@ -426,9 +426,9 @@ def _good_pairs(scanned:Iterable, path, skip_bad:bool)->Iterator[tuple[str, str]
     if blank:
         warnings.warn(f"{path}: {blank:,} of {total:,} lines are blank and left out.", stacklevel=2)
     if bad:
-        advice = f"; {ENCODING_ADVICE}" if "is not UTF-8" in first[0].reason else ""
-        warnings.warn(f"{path}: {bad:,} of {total:,} lines are bad and left out; they are in "
-                      f"{file.name}{advice}.", stacklevel=2)
+        advice = f" ({ENCODING_ADVICE})" if "is not UTF-8" in first[0].reason else ""
+        warnings.warn(f"{path}: {bad:,} of {total:,} lines are bad and left out{advice}; they are "
+                      f"in {file.name}.", stacklevel=2)
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0033
 def check_languages(
