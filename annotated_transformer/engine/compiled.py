@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'product_tensors', 'layer_products', 'layer_norms',
-           'layer_head_norms', 'layer_tensors', 'layer_form', 'float_product', 'int8_product', 'LayerTensors',
-           'rotate_pairs', 'split_heads', 'join_heads', 'weigh', 'attend_at_once', 'LayerStep', 'EncoderStep',
-           'RecurrentStep', 'step_of', 'example_inputs', 'compiler_options', 'compile_form', 'processor', 'code_folder',
-           'code_file', 'compile_apart', 'write_code', 'check_code', 'load_code', 'stored_code']
+           'layer_head_norms', 'layer_tensors', 'norm_tensors', 'stack_tensors', 'layer_form', 'float_product',
+           'int8_product', 'apply_product', 'apply_norm', 'LayerTensors', 'rotate_pairs', 'split_heads', 'join_heads',
+           'weigh', 'attend_at_once', 'LayerStep', 'EncoderStep', 'RecurrentStep', 'step_of', 'DecoderStack',
+           'EncoderStack', 'stack_of', 'example_product', 'example_tensors', 'example_inputs', 'compiler_options',
+           'compile_form', 'dynamic_sizes', 'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code',
+           'check_code', 'load_code', 'stored_code']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -16,7 +18,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -47,7 +49,7 @@ NETWORKS = {PositionwiseFeedForward: "relu", GELUNetwork: "gelu", SiLUNetwork: "
 
 @dataclass(frozen=True)
 class LayerForm:
-    "What the compiled code of a decoder layer depends on."
+    "What the compiled code of the layers of a decoder or encoder depends on."
     d_model:int          # Width D of the vectors
     d_ff:int             # Inner width F of the feed-forward network
     h:int                # Heads of queries
@@ -61,11 +63,15 @@ class LayerForm:
     biased:tuple[bool, ...] = (True,) * 6 # Whether each product has a bias
     int8:bool = False    # Products with int8 weights
     many:bool = False    # True: two sentences or more, False: one
-    encoder:bool = False # A layer of the encoder; it has four products and two norms
+    encoder:bool = False # Layers of the encoder; they have four products and two norms
     beams:bool = False   # True: two prefixes of each sentence or more, False: one
-    recurrent:bool = False # An SSRU in place of self-attention; the layer has five products
+    recurrent:bool = False # An SSRU in place of self-attention; a layer has five products
     head_norms:tuple[bool, bool] = (False, False) # Of self-attention, of the one to the source
     head_eps:float = 0.  # Of the norms of heads
+    layers:int = 1       # Number of layers
+    final:bool = True    # Whether a norm follows the last layer
+    scale:float = 1.     # Factor on the embeddings
+    output_bias:bool = True # Whether the output layer has a bias
 
 # %% ../../nbs/19a_compiled.ipynb #19c00009
 def product_tensors(product):
@@ -97,9 +103,17 @@ def layer_tensors(layer):
     own, other = layer_head_norms(layer)
     tensors = [norm.weight for norm in own + other]
     for product in layer_products(layer): tensors += product_tensors(product)
-    for norm in layer_norms(layer):
-        tensors += [norm.weight] if norm.bias is None else [norm.weight, norm.bias]
+    for norm in layer_norms(layer): tensors += norm_tensors(norm)
     return tensors
+
+def norm_tensors(norm):
+    "Tensors of a norm: weights, bias if there is one."
+    return [norm.weight] if norm.bias is None else [norm.weight, norm.bias]
+
+def stack_tensors(layers, norm):
+    "All tensors of the layers of a program, and of the norm after them if there is one."
+    tensors = [tensor for layer in layers for tensor in layer_tensors(layer)]
+    return tensors + (norm_tensors(norm) if isinstance(norm, Norm) else [])
 
 # %% ../../nbs/19a_compiled.ipynb #19c00011
 def layer_form(
@@ -111,16 +125,19 @@ def layer_form(
     "Return the form of the layers of a program."
     weights = program.weights
     chosen = program.decoder if layers is None else layers
+    norm = program.encoder_norm if chosen is program.encoder else program.decoder_norm
     if weights.dtype != torch.float32 or weights.device.type != "cpu": return None
-    forms = {_form_of(program, layer, many, beams) for layer in chosen}
-    return forms.pop() if len(forms) == 1 else None
+    forms = {_form_of(program, layer, many, beams, norm) for layer in chosen}
+    form = forms.pop() if len(forms) == 1 else None
+    return form and replace(form, layers=len(chosen))
 
 # %% ../../nbs/19a_compiled.ipynb #19c00042
-def _form_of(program, layer, many, beams):
+def _form_of(program, layer, many, beams, final):
     "Form of one layer; None: it has parts without code."
+    final_norms = [final] if isinstance(final, Norm) else []
     products = layer_products(layer)
     kinds = {type(product) for product in products}
-    norms = {(norm.bias is None, norm.eps) for norm in layer_norms(layer)}
+    norms = {(norm.bias is None, norm.eps) for norm in layer_norms(layer) + final_norms}
     places = {isinstance(function, Norm) for function in layer.before}
     head_norms = layer_head_norms(layer)
     head_eps = {norm.eps for each in head_norms for norm in each} or {0.}
@@ -132,10 +149,11 @@ def _form_of(program, layer, many, beams):
         NETWORKS[layer.feed.kind], "rms" if rms else "layer", places.pop(), eps,
         tuple(product.bias is not None for product in products), kinds != {FloatProduct}, many,
         not isinstance(layer, DecoderProducts), beams, layer.recurrent,
-        tuple(map(bool, head_norms)), head_eps.pop())
+        tuple(map(bool, head_norms)), head_eps.pop(), final=bool(final_norms),
+        scale=program.embed_target.scale, output_bias=program.bias is not None)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00013
-def float_product(x, weights, bias, relu=False):
+def float_product(x, weights, bias=None, relu=False):
     "x Wᵀ + b; for one row without a library call."
     if x.size(0) > 1: x = F.linear(x, weights, bias)
     else:
@@ -144,13 +162,23 @@ def float_product(x, weights, bias, relu=False):
         if bias is not None: x = x + bias
     return x.relu() if relu else x
 
-def int8_product(x, q, steps, bias, relu=False):
+def int8_product(x, q, steps, bias=None, relu=False):
     "The product of `Int8Product`."
     largest = x.abs().amax(1, keepdim=True)                             # (B, 1)
     rounded = (x * (127 / largest)).round().to(torch.int8)
     x = integer_sums(rounded, q.t()).float() * steps * largest
     if bias is not None: x = x + bias
     return x.relu() if relu else x
+
+def apply_product(form, x, tensors, relu=False):
+    "The product of these tensors, as from `product_tensors`."
+    return (int8_product if form.int8 else float_product)(x, *tensors, relu=relu)
+
+def apply_norm(form, x, weight=None, bias=None):
+    "The norm of these tensors, as from `norm_tensors`; without any, the same vectors."
+    if weight is None: return x
+    if bias is None: return F.rms_norm(x, weight.shape, weight, form.eps)
+    return F.layer_norm(x, weight.shape, weight, bias, form.eps)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00014
 class LayerTensors:
@@ -170,17 +198,15 @@ class LayerTensors:
     def read_product(self, biased):
         "The tensors of the next product."
         size = 2 if self.form.int8 else 1
-        tensors = [next(self.tensors) for _ in range(size)]
-        return [*tensors, next(self.tensors) if biased else None]
+        return [next(self.tensors) for _ in range(size + biased)]
 
     def read_norm(self):
         "The tensors of the next norm."
-        return next(self.tensors), next(self.tensors) if self.form.norm == "layer" else None
+        return [next(self.tensors) for _ in range(2 if self.form.norm == "layer" else 1)]
 
     def product(self, n, x, relu=False):
         "Apply one product."
-        apply = int8_product if self.form.int8 else float_product
-        return apply(x, *self.products[n], relu)
+        return apply_product(self.form, x, self.products[n], relu)
 
     def norm_heads(self, x):
         "Normalize queries and keys `(…, h + g, n, K)`."
@@ -191,9 +217,7 @@ class LayerTensors:
 
     def norm(self, n, x):
         "Apply one norm."
-        weight, bias = self.norms[n]
-        if bias is None: return F.rms_norm(x, weight.shape, weight, self.form.eps)
-        return F.layer_norm(x, weight.shape, weight, bias, self.form.eps)
+        return apply_norm(self.form, x, *self.norms[n])
 
 # %% ../../nbs/19a_compiled.ipynb #2f04f813
 def rotate_pairs(x, turn, rotated):
@@ -368,36 +392,100 @@ def step_of(form:LayerForm)->LayerStep:
     if form.encoder: return EncoderStep(form)
     return RecurrentStep(form) if form.recurrent else LayerStep(form)
 
+# %% ../../nbs/19a_compiled.ipynb #19c00061
+class DecoderStack(nn.Module):
+    "The decoder at one position of k prefixes of B sentences, as a function of tensors."
+    def __init__(self,
+        form:LayerForm, # Form of the layers
+    ):
+        super().__init__()
+        self.form = form
+        self.step = step_of(form)
+
+    def forward(self,
+        ids:Tensor,    # Last tokens `(B, k)`
+        table:Tensor,  # Embeddings `(V, D)`
+        vector:Tensor, # Vector of the position `(D,)`
+        rows:Tensor,   # Rows of the prefixes, which get logits `(R,)`; not for one sentence
+        place:tuple[Tensor, ...], # Rotation and bias, as of `LayerStep`; (): recurrent units
+        own:list[tuple], # Keys and values, or the state, of each layer
+        visible:Tensor,  # Bias of the source `(B, S)`
+        memory:list[tuple],   # Keys and values of the source of each layer
+        output:list[Tensor],  # Output layer, as from `product_tensors`
+        tensors:list[Tensor], # As from `stack_tensors`
+    )->tuple[Tensor, ...]: # Hidden states, new keys and values or states, weights, logits
+        "Hidden states `(B·k, D)`, results of all layers, weights of the last one, logits `(R, V)`."
+        form, tensors, results = self.form, iter(tensors), []
+        x = vector + form.scale * F.embedding(ids, table)               # (B, k, D)
+        for last, source in zip(own, memory, strict=True):
+            inputs = (place[0], *last, place[1]) if place else last
+            x, new, weights = self.step(x, *inputs, *source, visible, tensors)
+            results.append(new)
+        x = apply_norm(form, x.flatten(0, 1), *tensors)                 # (B·k, D)
+        logits = apply_product(form, x[rows] if form.many else x, output)
+        return x, torch.stack(results), weights, logits
+
+# %% ../../nbs/19a_compiled.ipynb #19c00062
+class EncoderStack(DecoderStack):
+    "The encoder on the n tokens of one sentence, as a function of tensors."
+    def forward(self,
+        x:Tensor,    # Embedded tokens `(n, D)`
+        turn:Tensor, # As of `EncoderStep`
+        bias:Tensor, # As of `EncoderStep`
+        tensors:list[Tensor], # As from `stack_tensors`
+    )->tuple[Tensor]: # `(n, D)`
+        "All layers and the final norm."
+        tensors = iter(tensors)
+        for _ in range(self.form.layers): x, = self.step(x, turn, bias, tensors)
+        return apply_norm(self.form, x, *tensors),
+
+def stack_of(form:LayerForm)->DecoderStack:
+    "Return what is compiled for a form."
+    return EncoderStack(form) if form.encoder else DecoderStack(form)
+
 # %% ../../nbs/19a_compiled.ipynb #19c00020
-def example_inputs(
-    form:LayerForm, # Form of the layer
-    sentences:int,  # B
-    positions:int=16, # P, and S
-)->tuple:             # Arguments of `LayerStep`, or of `EncoderStep`
-    "Return random inputs."
-    D, g, K, n = form.d_model, form.groups, form.width, positions
+def example_product(form, outputs, inputs, biased):
+    "Random tensors of a product."
+    tensors = [torch.randn(outputs, inputs) / inputs ** .5]
+    if form.int8:
+        q = torch.randint(-127, 128, (outputs, inputs), dtype=torch.int8)
+        tensors = [q, torch.rand(outputs) / inputs]
+    return [*tensors, torch.randn(outputs)] if biased else tensors
+
+def example_tensors(form):
+    "Random tensors of one layer."
+    D, g, K = form.d_model, form.groups, form.width
     inner = form.d_ff * (2 if form.network == "swiglu" else 1)
     both_ways = [(form.h * K, D), (D, form.h * K)] # queries, and the mixed values
     own = [(2 * D, D)] if form.recurrent else [((form.h + 2 * g) * K, D), both_ways[1]]
     source = [] if form.encoder else both_ways
     shapes = [*own, *source, (inner, D), (D, form.d_ff)]
     tensors = [torch.randn(K) for _ in range(2 * form.head_norms[0] + form.head_norms[1])]
-    for shape, biased in zip(shapes, form.biased):
-        if form.int8:
-            tensors += [torch.randint(-127, 128, shape, dtype=torch.int8), torch.rand(shape[0]) / D]
-        else: tensors.append(torch.randn(shape) / D ** .5)
-        if biased: tensors.append(torch.randn(shape[0]))
+    for shape, biased in zip(shapes, form.biased): tensors += example_product(form, *shape, biased)
     vectors = (2 if form.encoder else 3) * (2 if form.norm == "layer" else 1)
+    return tensors + [torch.randn(D) for _ in range(vectors)]
+
+# %% ../../nbs/19a_compiled.ipynb #19c00063
+def example_inputs(
+    form:LayerForm, # Form of the layers
+    sentences:int,  # B
+    positions:int=16, # P, and S
+)->tuple:             # Arguments of `DecoderStack`, or of `EncoderStack`
+    "Return random inputs."
+    D, n, N, V = form.d_model, positions, form.layers, 40
+    tensors = [tensor for _ in range(N) for tensor in example_tensors(form)]
+    vectors = form.final * (2 if form.norm == "layer" else 1)
     tensors += [torch.randn(D) for _ in range(vectors)]
     if form.encoder:
-        turn = torch.randn(2, n, form.rotated // 2)
-        return torch.randn(n, D), turn, torch.zeros(n), tensors
-    def cache(): return torch.randn(sentences, g, n, K), torch.randn(sentences, g, n, K)
-    k, hidden = 3 if form.beams else 1, torch.zeros(sentences, n)
-    x = torch.randn(sentences, k, D)
-    if form.recurrent: return x, torch.randn_like(x), *cache(), hidden, tensors
-    turn, bias = torch.randn(2, form.rotated // 2), torch.zeros(sentences, k, n)
-    return x, turn, *cache(), bias, *cache(), hidden, tensors
+        return torch.randn(n, D), torch.randn(2, n, form.rotated // 2), torch.zeros(n), tensors
+    k, size = 3 if form.beams else 1, (sentences, form.groups, n, form.width)
+    def cache(): return torch.randn(size), torch.randn(size)
+    own, place = [cache() for _ in range(N)], ()
+    if form.recurrent: own = [(torch.randn(sentences, k, D),) for _ in range(N)]
+    else: place = torch.randn(2, form.rotated // 2), torch.zeros(sentences, k, n)
+    ids, rows = torch.randint(V, (sentences, k)), torch.arange(2 * sentences * k) // 2
+    return (ids, torch.randn(V, D), torch.randn(D), rows, place, own, torch.zeros(sentences, n),
+            [cache() for _ in range(N)], example_product(form, V + 2, D, form.output_bias), tensors)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00021
 WRAPPER = {False: "O1", True: "O0"} # C++ around the loops: more than one row gain little from O1
@@ -417,24 +505,34 @@ def compile_form(
     form:LayerForm, # Form of a layer
     path,           # File to write, with the ending .pt2
 )->None:
-    "Compile the step of a layer; only for a process that does nothing else."
+    "Compile the layers; only for a process that does nothing else."
     from torch._inductor import aoti_compile_and_package
-    from torch.export import Dim, export
-    B, P, S, k = (Dim(name, min=2, max=2**16) for name in "BPSk")
-    rows = {0: B} if form.many else {}
-    prefixes = rows | ({1: k} if form.beams else {})
-    source = {**rows, 2: S}, {**rows, 2: S}, {**rows, 1: S}
-    own = {**rows, 2: P}, {**rows, 2: P}, {**prefixes, 2: P}
-    sizes = prefixes, None, *own, *source
-    if form.recurrent: sizes = prefixes, prefixes, *source
-    if form.encoder: sizes = {0: S}, {1: S}, {0: S}
+    from torch.export import export
     inputs = example_inputs(form, 4 if form.many else 1)
-    step = step_of(form)
     with torch.no_grad():
-        graph = export(step, inputs, dynamic_shapes=(*sizes, [None] * len(inputs[-1])),
+        graph = export(stack_of(form), inputs, dynamic_shapes=dynamic_sizes(form, inputs),
                        strict=False, prefer_deferred_runtime_asserts_over_guards=True)
         aoti_compile_and_package(graph, package_path=str(path),
                                  inductor_configs=compiler_options(form))
+
+# %% ../../nbs/19a_compiled.ipynb #19c00064
+def dynamic_sizes(
+    form:LayerForm, # Form of the layers
+    inputs:tuple,   # As from `example_inputs`
+)->tuple:           # As the argument `dynamic_shapes` of `torch.export.export`
+    "Name the sizes of the inputs that compiled code accepts in any number."
+    from torch.export import Dim
+    B, P, S, k, R, V, W = (Dim(name, min=2, max=2**20) for name in "BPSkRVW")
+    fixed = [None] * len(inputs[-1])
+    if form.encoder: return {0: S}, {1: S}, {0: S}, fixed
+    rows = {0: B} if form.many else {}
+    prefixes = rows | ({1: k} if form.beams else {})
+    own = (prefixes,) if form.recurrent else (rows | {2: P}, rows | {2: P})
+    place = () if form.recurrent else (None, prefixes | {2: P})
+    memory, listed = (rows | {2: S}, rows | {2: S}), {0: R} if form.many else None
+    every = range(form.layers)
+    return (prefixes, {0: V}, None, listed, place, [own for _ in every], rows | {1: S},
+            [memory for _ in every], [{0: W} for _ in inputs[-2]], fixed)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00022
 def processor()->str:

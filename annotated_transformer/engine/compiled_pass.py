@@ -20,7 +20,8 @@ from annotated_transformer.engine.compiled import (
     LayerForm,
     code_file,
     layer_form,
-    layer_tensors,
+    product_tensors,
+    stack_tensors,
     stored_code,
 )
 
@@ -60,7 +61,7 @@ def compiled_layers(
     many:bool=False,  # Whether two sentences or more are decoded
     encoder:bool=False, # The layers of the encoder instead of those of the decoder
     beams:bool=False,   # Whether each sentence has two prefixes or more
-)->tuple:             # Compiled step, or None: use the program; list of the tensors of each layer
+)->tuple:             # Compiled step, or None: use the program; tensors of all layers
     "Return the compiled step of the layers and their tensors, which the program keeps."
     if (many, encoder, beams) not in program.kept:
         layers = program.encoder if encoder else program.decoder
@@ -69,38 +70,39 @@ def compiled_layers(
             program.kept["warned"] = True # once for both stacks
             warn_not_compiled(_NO_CODE)
         code = compiled_step(form) if form is not None and is_worth(form) else None
-        tensors = [] if code is None else [*map(layer_tensors, layers)]
+        norm = program.encoder_norm if encoder else program.decoder_norm
+        tensors = [] if code is None else stack_tensors(layers, norm)
         program.kept[many, encoder, beams] = code, tensors
     return program.kept[many, encoder, beams]
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00026
 class CompiledPass(DecoderPass):
-    "The layers of the decoder as compiled code."
+    "The step of the decoder as compiled code."
     def __init__(self, program, layout, slots, source):
         super().__init__(program, layout, slots, source)
         self.own_kv = self.source_kv = None # buffers of the views
 
-    def run(self, x):
-        "Run all layers, then the final norm."
-        slots, layout = self.slots, self.layout
-        step, tensors = compiled_layers(self.program, layout.size > 1, beams=layout.k > 1)
-        if step is None: return super().run(x)
-        recurrent = self.program.decoder[0].recurrent
-        inputs, places = self.states() if recurrent else self.caches()
+    def run(self, ids, vector, output):
+        "Run all layers in one call; it computes logits in any case."
+        program, layout = self.program, self.layout
+        step, tensors = compiled_layers(program, layout.size > 1, beams=layout.k > 1)
+        if step is None: return super().run(ids, vector, output)
+        recurrent = program.decoder[0].recurrent
+        inputs, place = self.states() if recurrent else self.caches()
         self.find_source()
-        x = x.view(layout.size, layout.k, -1)
-        for own, memory, layer, place in zip(inputs, self.memory, tensors, places):
-            x, last, weights = step([x, *own, *memory, self.visible, *layer])
-            place.copy_(last) # at once: the next call may write to the same memory
-        if not recurrent: slots.bias[:, :, layout.length].diagonal(0, 1, 2).zero_()
-        x = x.flatten(0, 1)
-        y = self.program.decoder_norm(x)
-        return x.clone() if y is x else y, weights
+        ids = ids.reshape(layout.size, layout.k).contiguous()
+        output = product_tensors(output or program.output)
+        x, new, weights, logits = step([
+            ids, program.embed_target.table, vector, layout.all_rows, *inputs, self.visible,
+            *self.memory, *output, *tensors])
+        place.copy_(new)
+        if not recurrent: self.slots.bias[:, :, layout.length].diagonal(0, 1, 2).zero_()
+        return x, weights, logits
 
     def states(self):
-        "Inputs of each layer of recurrent units, and the place of its next states."
-        states = self.slots.states.unbind(0)                              # N of (B, k, D)
-        return [(state,) for state in states], states
+        "States of the layers, and the place of the next ones."
+        states = self.slots.states                                        # (N, B, k, D)
+        return states.unbind(0), states
 
 def encode_compiled(program, tokens, src, positions, bias):
     "As `encode`, with compiled layers for one sentence."
@@ -114,8 +116,8 @@ def encode_compiled(program, tokens, src, positions, bias):
     rotated = program.encoder[0].rotated
     turn = x.new_empty(2, rows, 0)
     if rotated: turn = torch.stack(angles(0, src.numel(), rotated, x))[:, tokens.read]
-    for layer in tensors: x, = step([x, turn, hidden, *layer])
-    return program.encoder_norm(x)
+    x, = step([x, turn, hidden, *tensors])
+    return x
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00027
 @patch
@@ -124,24 +126,24 @@ def find_source(self:CompiledPass):
     source, layout = self.source, self.layout
     if self.source_kv is source.kv: return
     self.source_kv = source.kv
-    self.memory = [kv.unbind(0) for kv in source.kv.unbind(0)]            # (B, g, S, K)
+    self.memory = source.kv.flatten(0, 1).unbind(0)                       # 2N of (B, g, S, K)
     visible = source.bias.view(layout.size, self.program.groups, -1)
     self.visible = visible[:, 0].contiguous()                             # (B, S)
 
 @patch
 def caches(self:CompiledPass):
-    "Rotation, keys, values and bias of each layer, and the place of its new keys and values."
+    "Rotation, bias, keys and values of each layer, and the place of the new ones."
     slots, layout = self.slots, self.layout
     if layout.length == layout.positions: slots.resize(layout.prefixes)
     if self.own_kv is not slots.kv: # it has moved
         self.own_kv = slots.kv
-        self.own = [kv.unbind(0) for kv in slots.kv.flatten(4, 5).unbind(0)] # (B, g, P, K)
+        self.own = slots.kv.flatten(4, 5).flatten(0, 1).unbind(0)         # 2N of (B, g, P, K)
     like, rotated = slots.bias, self.program.decoder[0].rotated
     turn = like.new_empty(2, 0)
     if rotated: turn = torch.cat(angles(layout.length, layout.length + 1, rotated, like))
     bias = slots.bias.flatten(2)                                          # (B, k, P)
-    places = slots.kv[:, :, :, :, layout.length, :layout.k].unbind(0)     # N of (2, B, g, k, K)
-    return [(turn, *own, bias) for own in self.own], places
+    place = slots.kv[:, :, :, :, layout.length, :layout.k]                # (N, 2, B, g, k, K)
+    return [turn, bias, *self.own], place
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00029
 @dataclass(frozen=True)

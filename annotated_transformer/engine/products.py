@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PACKED', 'float_linear', 'BLOCK', 'INTERNAL_NAMES', 'INTERNAL', 'FREE', 'STEP', 'pack_weights', 'FloatProduct',
            'integer_sums', 'Norm', 'Network', 'HeadNorm', 'HeadSizes', 'LayerProducts', 'DecoderProducts', 'Program',
-           'Tokens', 'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step', 'KeptProgram', 'storages',
-           'program_of', 'forget_program']
+           'Embedding', 'Tokens', 'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step',
+           'KeptProgram', 'storages', 'program_of', 'forget_program']
 
 # %% ../../nbs/17_products.ipynb #4290dcec
 import math
@@ -260,8 +260,8 @@ class Program:
         self.source = _merge(linear, *sources) # keys and values of the memory in all layers
         self.encoder_norm = _norm_function(model.encoder.norm)
         self.decoder_norm = _norm_function(model.decoder.norm)
-        self.embed_source = _embedding_function(model.src_embed[0])
-        self.embed_target = _embedding_function(model.tgt_embed[0])
+        self.embed_source = Embedding(model.src_embed[0])
+        self.embed_target = Embedding(model.tgt_embed[0])
         self.linear = linear
         self.output = _merge(linear, proj)
         self.weights = proj.weight.detach() # (V, D)
@@ -281,10 +281,14 @@ class Program:
         bias = None if self.bias is None else self.bias[tokens]
         return self.linear(self.weights[tokens], bias, False)
 
-def _embedding_function(embed):
+class Embedding:
     "Scaled embeddings of ids `(R,)` plus the vectors of their positions `(R, D)` or `(D,)`."
-    table, scale = embed.lut.weight.detach(), math.sqrt(embed.d_model)
-    return lambda ids, vectors: torch.add(vectors, F.embedding(ids, table), alpha=scale)
+    def __init__(self, embed):
+        self.table = embed.lut.weight.detach() # (V, D)
+        self.scale = math.sqrt(embed.d_model)
+
+    def __call__(self, ids, vectors):
+        return torch.add(vectors, F.embedding(ids, self.table), alpha=self.scale)
 
 # %% ../../nbs/17_products.ipynb #53b28ecc
 BLOCK = 256 # Rows of a product in the encoder

@@ -109,13 +109,17 @@ class DecoderPass:
         self.source = source
 
     def run(self,
-        x:Tensor, # Embedded tokens `(B·k, D)`
-    )->tuple[Tensor, Tensor]: # Hidden states, and weights `(B·g, h/g · k, S)` of the last layer
-        "Run all layers, then the final norm."
+        ids:Tensor,    # Last tokens `(B·k,)`
+        vector:Tensor, # Vector of their position `(D,)`
+        output:Callable|None, # Output layer; None: no logits
+    )->tuple[Tensor, Tensor, Tensor|None]: # Hidden states `(B·k, D)`, weights, logits
+        "Run all layers; weights `(B·g, h/g · k, S)` of the last one, logits in order of prefixes."
+        x = self.program.embed_target(ids, vector)
         slots, bias = self.slots.open()
         for n, layer in enumerate(self.program.decoder):
             x, weights = self.run_layer(n, layer, x, slots[n], bias)
-        return self.program.decoder_norm(x), weights
+        x = self.program.decoder_norm(x)
+        return x, weights, None if output is None else output(self.layout.gather_first(x))
 
     def run_layer(self, n, layer, x, slots, bias):
         "Output `(B·k, D)` of one layer, and the weights of its cross-attention."
@@ -187,28 +191,28 @@ class ProgramStep:
 
     def logits(self, ids, tokens=None):
         "Logits `(R, V)` of the next token, float32, or those of some tokens."
-        return self.project(self.advance(ids)[0], len(ids), tokens)
+        return self.advance(ids, self.output_for(tokens))[2][:len(ids)].float()
 
     def logits_and_attention(self, ids, tokens=None):
         "Logits, and weights `(R, S)` of the last cross-attention, averaged over heads."
-        x, weights = self.advance(ids)
+        _, weights, logits = self.advance(ids, self.output_for(tokens))
         weights = weights.masked_fill(self.source.bias < 0, 0)          # (B·g, h/g · k, S)
         weights = weights.view(self.layout.size, -1, self.layout.k, weights.size(-1))
         weights = weights.mean(1).flatten(0, 1)                         # (B·k, S)
         weights = weights[:, :self.source.width].float()
-        return self.project(x, len(ids), tokens), self.layout.gather(weights)
+        return logits[:len(ids)].float(), self.layout.gather(weights)
 
     def hidden(self, ids):
         "Hidden states `(R, D)` of the last position of prefixes `(R, t)`."
-        return self.layout.gather(self.advance(ids)[0])
+        return self.layout.gather(self.advance(ids, None)[0])
 
-    def project(self, x, prefixes, tokens):
-        "Logits of the prefixes."
+    def output_for(self, tokens):
+        "The output layer for the tokens of the first call."
         if self.output is None: self.output = self.program.output_for(tokens)
-        return self.output(self.layout.gather_first(x))[:prefixes].float()
+        return self.output
 
-    def advance(self, ids):
-        "Decode the new positions; return hidden states `(B·k, D)` and weights of the last."
+    def advance(self, ids, output):
+        "Decode the new positions; return hidden states, weights and logits of the last."
         layout = self.layout
         if ids.size(1) <= layout.length:
             decoded = layout.length
@@ -216,16 +220,16 @@ class ProgramStep:
         sentences = len(layout.place)
         if len(ids) != sentences * layout.k: # the first call, with several prefixes
             self.choose(layout.place.new_zeros(sentences, len(ids) // sentences))
-        for tokens in ids[:, layout.length:].unbind(1): x, weights = self.decode(tokens)
-        return x, weights
+        *first, last = ids[:, layout.length:].unbind(1)
+        for tokens in first: self.decode(tokens, None)
+        return self.decode(last, output)
 
-    def decode(self, tokens):
+    def decode(self, tokens, output):
         "Decode one position of all prefixes: tokens `(R,)`."
-        positions = self.table.row(self.layout.length)                  # (D,)
-        x = self.program.embed_target(self.layout.scatter(tokens), positions)
-        x, weights = self.layers.run(x)
+        vector = self.table.row(self.layout.length)                     # (D,)
+        results = self.layers.run(self.layout.scatter(tokens), vector, output)
         self.layout.length += 1
-        return x, weights
+        return results
 
     def reorder(self, rows=None, sentences=None):
         "Keep these rows and sentences, in this order; the rows of a sentence stay together."
