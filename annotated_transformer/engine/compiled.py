@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['NETWORKS', 'WRAPPER', 'LARGE', 'COMPILE_SECONDS', 'LayerForm', 'product_tensors', 'layer_products', 'layer_norms',
-           'layer_head_norms', 'layer_tensors', 'norm_tensors', 'stack_tensors', 'layer_form', 'float_product',
-           'int8_product', 'apply_product', 'apply_norm', 'LayerTensors', 'rotate_pairs', 'split_heads', 'join_heads',
-           'weigh', 'attend_at_once', 'LayerStep', 'EncoderStep', 'RecurrentStep', 'step_of', 'DecoderStack',
-           'EncoderStack', 'stack_of', 'example_product', 'example_tensors', 'example_inputs', 'compiler_options',
-           'compile_form', 'dynamic_sizes', 'processor', 'code_folder', 'code_file', 'compile_apart', 'write_code',
-           'check_code', 'load_code', 'stored_code']
+           'layer_head_norms', 'layer_tensors', 'norm_tensors', 'source_norms', 'stack_tensors', 'layer_form', 'stored',
+           'float_product', 'int8_product', 'apply_product', 'apply_norm', 'LayerTensors', 'rotate_pairs',
+           'split_heads', 'join_heads', 'weigh', 'attend_at_once', 'LayerStep', 'EncoderStep', 'RecurrentStep',
+           'step_of', 'DecoderStack', 'EncoderStack', 'stack_of', 'example_product', 'example_tensors',
+           'example_inputs', 'compiler_options', 'compile_form', 'dynamic_sizes', 'processor', 'code_folder',
+           'code_file', 'compile_apart', 'write_code', 'check_code', 'load_code', 'stored_code']
 
 # %% ../../nbs/19a_compiled.ipynb #19c00003
 import json
@@ -71,13 +71,20 @@ class LayerForm:
     layers:int = 1       # Number of layers
     final:bool = True    # Whether a norm follows the last layer
     scale:float = 1.     # Factor on the embeddings
-    output_bias:bool = True # Whether the output layer has a bias
+    output_bias:bool = True # Whether the output layer has a bias; of an encoder, `Program.source`
+    readers:int = 0      # Decoder layers that get keys and values from an encoder
+    normed:bool = False  # Whether these keys are normalized
+
+    @property
+    def several(self)->bool: # False: products have one row
+        "Whether products have several rows."
+        return self.many or self.encoder or self.beams
 
 # %% ../../nbs/19a_compiled.ipynb #19c00009
-def product_tensors(product):
+def product_tensors(product, several=False):
     "Tensors of a product: weights, scales in int8, bias if there is one."
-    tensors = [product.weights] if isinstance(product, FloatProduct) else [
-        product.q, product.steps]
+    if isinstance(product, FloatProduct): tensors = [product.weights]
+    else: tensors = [product.turned if several else product.q, product.steps]
     return tensors if product.bias is None else [*tensors, product.bias]
 
 # %% ../../nbs/19a_compiled.ipynb #19c00010
@@ -98,11 +105,11 @@ def layer_head_norms(layer):
     other = layer.src_q_norm if isinstance(layer, DecoderProducts) else None
     return own, [other] if other else []
 
-def layer_tensors(layer):
+def layer_tensors(layer, form):
     "All tensors of a layer, in the order in which its compiled step reads them."
     own, other = layer_head_norms(layer)
     tensors = [norm.weight for norm in own + other]
-    for product in layer_products(layer): tensors += product_tensors(product)
+    for product in layer_products(layer): tensors += product_tensors(product, form.several)
     for norm in layer_norms(layer): tensors += norm_tensors(norm)
     return tensors
 
@@ -110,9 +117,15 @@ def norm_tensors(norm):
     "Tensors of a norm: weights, bias if there is one."
     return [norm.weight] if norm.bias is None else [norm.weight, norm.bias]
 
-def stack_tensors(layers, norm):
+def source_norms(program):
+    "Norms of the keys of the source in each layer of the decoder, if they are normalized."
+    return [layer.src_k_norm for layer in program.decoder if layer.src_k_norm]
+
+def stack_tensors(program, form):
     "All tensors of the layers of a program, and of the norm after them if there is one."
-    tensors = [tensor for layer in layers for tensor in layer_tensors(layer)]
+    layers = program.encoder if form.encoder else program.decoder
+    norm = program.encoder_norm if form.encoder else program.decoder_norm
+    tensors = [tensor for layer in layers for tensor in layer_tensors(layer, form)]
     return tensors + (norm_tensors(norm) if isinstance(norm, Norm) else [])
 
 # %% ../../nbs/19a_compiled.ipynb #19c00011
@@ -129,7 +142,8 @@ def layer_form(
     if weights.dtype != torch.float32 or weights.device.type != "cpu": return None
     forms = {_form_of(program, layer, many, beams, norm) for layer in chosen}
     form = forms.pop() if len(forms) == 1 else None
-    return form and replace(form, layers=len(chosen))
+    form = form and replace(form, layers=len(chosen))
+    return _encoder_form(program, form) if form and form.encoder else form
 
 # %% ../../nbs/19a_compiled.ipynb #19c00042
 def _form_of(program, layer, many, beams, final):
@@ -152,27 +166,40 @@ def _form_of(program, layer, many, beams, final):
         tuple(map(bool, head_norms)), head_eps.pop(), final=bool(final_norms),
         scale=program.embed_target.scale, output_bias=program.bias is not None)
 
+def _encoder_form(program, form):
+    "Form of the encoder, with what the layers of the decoder read; None: it has no code."
+    norms, readers = source_norms(program), len(program.decoder)
+    eps = {norm.eps for norm in norms} | ({form.head_eps} if form.head_eps else set())
+    if len(eps) > 1 or len(norms) not in (0, readers): return None
+    return replace(form, scale=program.embed_source.scale, readers=readers, normed=bool(norms),
+                   output_bias=program.source.bias is not None, head_eps=max(eps, default=0.))
+
 # %% ../../nbs/19a_compiled.ipynb #19c00013
+def stored(x):
+    "The same tensor, which compiled code computes once, not again for each of its readers."
+    return x.as_strided(x.shape, x.stride())
+
 def float_product(x, weights, bias=None, relu=False):
     "x Wᵀ + b; for one row without a library call."
     if x.size(0) > 1: x = F.linear(x, weights, bias)
     else:
-        x = x.as_strided(x.shape, x.stride()) # computed once, not again for each output
-        x = (x[:, None] * weights).sum(-1)
+        x = (stored(x)[:, None] * weights).sum(-1)
         if bias is not None: x = x + bias
     return x.relu() if relu else x
 
 def int8_product(x, q, steps, bias=None, relu=False):
-    "The product of `Int8Product`."
+    "The product of `Int8Product` with integers `q (in, out)`."
     largest = x.abs().amax(1, keepdim=True)                             # (B, 1)
     rounded = (x * (127 / largest)).round().to(torch.int8)
-    x = integer_sums(rounded, q.t()).float() * steps * largest
+    x = integer_sums(rounded, q).float() * steps * largest
     if bias is not None: x = x + bias
     return x.relu() if relu else x
 
-def apply_product(form, x, tensors, relu=False):
+def apply_product(form, x, tensors, relu=False, turned=False):
     "The product of these tensors, as from `product_tensors`."
-    return (int8_product if form.int8 else float_product)(x, *tensors, relu=relu)
+    if not form.int8: return float_product(x, *tensors, relu=relu)
+    q, *others = tensors
+    return int8_product(x, q if turned else q.t(), *others, relu=relu)
 
 def apply_norm(form, x, weight=None, bias=None):
     "The norm of these tensors, as from `norm_tensors`; without any, the same vectors."
@@ -206,7 +233,7 @@ class LayerTensors:
 
     def product(self, n, x, relu=False):
         "Apply one product."
-        return apply_product(self.form, x, self.products[n], relu)
+        return apply_product(self.form, x, self.products[n], relu, self.form.several)
 
     def norm_heads(self, x):
         "Normalize queries and keys `(…, h + g, n, K)`."
@@ -231,23 +258,23 @@ def rotate_pairs(x, turn, rotated):
 # %% ../../nbs/19a_compiled.ipynb #f7a41986
 def split_heads(x, k, width):
     "Heads `(B, heads, k, K)` of the rows `(B·k, heads·K)` of a product."
-    return x.view(-1, k, x.size(1) // width, width).transpose(1, 2)
+    return stored(x).view(-1, k, x.size(1) // width, width).transpose(1, 2)
 
 def join_heads(x):
     "Rows `(B·k, h·K)` of the heads `(B, g, h/g, k, K)`."
     return x.flatten(1, 2).transpose(1, 2).flatten(2).flatten(0, 1)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00015
-def weigh(a, b, library):
-    "`a bᵀ` of vectors `(B, g, m, K)` and `(B, g, n, K)`: by a library or by compiled loops."
-    return a @ b.transpose(-1, -2) if library else (a[:, :, :, None] * b[:, :, None]).sum(-1)
+def weigh(a, b):
+    "`a bᵀ` of vectors `(B, g, m, K)` and `(B, g, n, K)` in compiled loops, without small products."
+    return (a[:, :, :, None] * b[:, :, None]).sum(-1)
 
-def attend_at_once(q, keys, values, library):
+def attend_at_once(q, keys, values):
     "Scores `(B, g, h/g, k, n)` of queries `(B, g, h/g, k, K)`; a function of weights to outputs."
     shape = q.shape[2:4]
-    scores = weigh(q.flatten(2, 3), keys, library).unflatten(2, shape)
+    scores = weigh(q.flatten(2, 3), keys).unflatten(2, shape)
     def mix(weights):
-        return weigh(weights.flatten(2, 3), values.transpose(2, 3), library).unflatten(2, shape)
+        return weigh(weights.flatten(2, 3), values.transpose(2, 3)).unflatten(2, shape)
     return scores, mix
 
 # %% ../../nbs/19a_compiled.ipynb #19c00016
@@ -264,7 +291,7 @@ class LayerStep(nn.Module):
         turn:Tensor,   # Cosines and sines of the position `(2, rotated/2)`
         keys:Tensor,   # Keys of earlier positions of all prefixes `(B, g, P, K)`
         values:Tensor, # and values
-        bias:Tensor,   # 0 where a prefix attends, a large negative number elsewhere `(B, k, P)`
+        bias:Tensor,   # 0 where a prefix attends, a large negative number elsewhere `(B, k, n)`
         source_keys:Tensor,   # `(B, g, S, K)`
         source_values:Tensor, # `(B, g, S, K)`
         source_bias:Tensor,   # `(B, S)`
@@ -303,7 +330,9 @@ def self_attention(self:LayerStep, layer, x, turn, keys, values, bias):
     x = rotate_pairs(layer.norm_heads(x), turn, form.rotated)
     q, k = x.split((form.h, form.groups), 1)
     q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, k, K)
-    scores, mix = attend_at_once(q, keys, values, form.beams)
+    n = bias.size(2)                                                    # slots that are filled
+    torch._check(n <= keys.size(2))
+    scores, mix = attend_at_once(q, keys[:, :, :n], values[:, :, :n])
     scores = scores + bias[:, None, None]
     score = (q * k[:, :, None]).sum(-1, keepdim=True)                   # (B, g, h/g, k, 1)
     largest = torch.maximum(scores.amax(-1, keepdim=True), score)
@@ -320,7 +349,7 @@ def cross_attention(self:LayerStep, layer, x, k, keys, values, bias):
     q = q.unflatten(1, (form.groups, -1))                               # (B, g, h/g, k, K)
     norm = layer.source_norm
     if norm is not None: q = F.rms_norm(q, norm.shape, norm, form.head_eps)
-    scores, mix = attend_at_once(q, keys, values, form.beams)
+    scores, mix = attend_at_once(q, keys, values)
     weights = (scores + bias[:, None, None, None]).softmax(-1)
     return layer.product(-3, join_heads(mix(weights))), weights.flatten(0, 1).flatten(1, 2)
 
@@ -338,32 +367,33 @@ def feed_forward(self:LayerStep, layer, x):
 
 # %% ../../nbs/19a_compiled.ipynb #19c00048
 class EncoderStep(LayerStep):
-    "An encoder layer on the n tokens of one sentence, as a function of tensors."
+    "An encoder layer on the n tokens of B sentences, as a function of tensors."
     def forward(self,
         x:Tensor,    # `(n, D)`
-        turn:Tensor, # Cosines and sines of the positions `(2, n, rotated/2)`
-        bias:Tensor, # 0 at tokens, a large negative number at fillers `(n,)`
+        turn:Tensor, # Cosines and sines of the positions `(2, S, rotated/2)`
+        bias:Tensor, # 0 at tokens, a large negative number at padding `(B, S)`
+        read:Tensor, # Place of each token among the B · S positions `(n,)`
+        rows:Tensor, # Token of each position `(B, S)`
         tensors:list[Tensor], # As from `layer_tensors`
     )->tuple[Tensor]: # `(n, D)`
         "Self-attention, feed-forward network."
-        layer = LayerTensors(self.form, tensors)
-        x, _ = self.add(layer, 0, x, lambda x: (self.attend_to_all(layer, x, turn, bias), None))
+        layer, places = LayerTensors(self.form, tensors), (turn, bias, read, rows)
+        x, _ = self.add(layer, 0, x, lambda x: (self.attend_to_all(layer, x, *places), None))
         x, _ = self.add(layer, 1, x, lambda x: (self.feed_forward(layer, x), None))
         return x,
 
-    def attend_to_all(self, layer, x, turn, bias):
+    def attend_to_all(self, layer, x, turn, bias, read, rows):
         "Self-attention; the queries of a group are rows of one product."
-        form, n = self.form, x.size(0)
-        x = layer.product(0, x).view(n, form.h + 2 * form.groups, form.width)
-        x = x.transpose(0, 1)                                             # (h + 2g, n, K)
-        turned = form.h + form.groups
-        x, v = x.split((turned, form.groups))
+        form, (B, S) = self.form, rows.shape
+        x = stored(layer.product(0, x))[rows].unflatten(-1, (-1, form.width)).transpose(1, 2)
+        turned = form.h + form.groups                                     # x (B, h + 2g, S, K)
+        x, v = x.split((turned, form.groups), 1)
         x = rotate_pairs(layer.norm_heads(x), turn, form.rotated)
-        q, k = x.split((form.h, form.groups))
-        q = q.reshape(form.groups, -1, form.width)                        # (g, h/g · n, K)
-        y = (q @ k.transpose(1, 2) + bias).softmax(-1) @ v
-        y = y.view(form.h, n, form.width).transpose(0, 1).reshape(n, -1)  # (n, h·K)
-        return layer.product(1, y)
+        q, k = x.split((form.h, form.groups), 1)
+        q = q.reshape(B, form.groups, -1, form.width)                     # (B, g, h/g · S, K)
+        y = (q @ k.transpose(2, 3) + bias[:, None, None]).softmax(-1) @ v
+        y = y.view(B, form.h, S, form.width).transpose(1, 2).reshape(B * S, -1)
+        return layer.product(1, y[read])                                  # (n, D)
 
 # %% ../../nbs/19a_compiled.ipynb #dae14061
 class RecurrentStep(LayerStep):
@@ -427,28 +457,44 @@ class DecoderStack(nn.Module):
 
 # %% ../../nbs/19a_compiled.ipynb #19c00062
 class EncoderStack(DecoderStack):
-    "The encoder on the n tokens of one sentence, as a function of tensors."
+    "The encoder on the n tokens of B sentences, as a function of tensors."
     def forward(self,
-        x:Tensor,    # Embedded tokens `(n, D)`
-        turn:Tensor, # As of `EncoderStep`
-        bias:Tensor, # As of `EncoderStep`
+        src:Tensor,     # Source ids `(B, S)`
+        table:Tensor,   # Embeddings `(V, D)`
+        vectors:Tensor, # Vectors of the positions `(S, D)`
+        turn:Tensor,    # As of `EncoderStep`
+        bias:Tensor,    # As of `EncoderStep`
+        read:Tensor,    # As of `EncoderStep`
+        rows:Tensor,    # As of `EncoderStep`
+        source:list[Tensor],  # Tensors of `Program.source`, as from `product_tensors`
+        norms:list[Tensor],   # Weights of `source_norms`
         tensors:list[Tensor], # As from `stack_tensors`
-    )->tuple[Tensor]: # `(n, D)`
-        "All layers and the final norm."
-        tensors = iter(tensors)
-        for _ in range(self.form.layers): x, = self.step(x, turn, bias, tensors)
-        return apply_norm(self.form, x, *tensors),
+    )->tuple[Tensor]: # Keys and values in each decoder layer `(N, 2, B, g, S, K)`
+        "Embedding, all layers, the final norm, keys and values for the decoder."
+        form, tensors = self.form, iter(tensors)
+        x = F.embedding(src.flatten()[read], table)
+        x = vectors[read % src.size(1)] + form.scale * x                # (n, D)
+        for _ in range(form.layers): x, = self.step(x, turn, bias, read, rows, tensors)
+        x = apply_product(form, apply_norm(form, x, *tensors), source)
+        kv = x[rows].unflatten(-1, (form.readers, 2, form.groups, form.width))
+        kv = kv.permute(2, 3, 0, 4, 1, 5)                               # (N, 2, B, g, S, K)
+        if form.normed:
+            keys = F.rms_norm(kv[:, 0], (form.width,), None, form.head_eps)
+            keys = keys * torch.stack(norms)[:, None, None, None]
+            kv = torch.stack((keys, kv[:, 1]), 1)
+        return kv.contiguous(),
 
 def stack_of(form:LayerForm)->DecoderStack:
     "Return what is compiled for a form."
     return EncoderStack(form) if form.encoder else DecoderStack(form)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00020
-def example_product(form, outputs, inputs, biased):
+def example_product(form, outputs, inputs, biased, turned=False):
     "Random tensors of a product."
     tensors = [torch.randn(outputs, inputs) / inputs ** .5]
     if form.int8:
-        q = torch.randint(-127, 128, (outputs, inputs), dtype=torch.int8)
+        shape = (inputs, outputs) if turned else (outputs, inputs)
+        q = torch.randint(-127, 128, shape, dtype=torch.int8)
         tensors = [q, torch.rand(outputs) / inputs]
     return [*tensors, torch.randn(outputs)] if biased else tensors
 
@@ -461,7 +507,8 @@ def example_tensors(form):
     source = [] if form.encoder else both_ways
     shapes = [*own, *source, (inner, D), (D, form.d_ff)]
     tensors = [torch.randn(K) for _ in range(2 * form.head_norms[0] + form.head_norms[1])]
-    for shape, biased in zip(shapes, form.biased): tensors += example_product(form, *shape, biased)
+    for shape, biased in zip(shapes, form.biased):
+        tensors += example_product(form, *shape, biased, form.several)
     vectors = (2 if form.encoder else 3) * (2 if form.norm == "layer" else 1)
     return tensors + [torch.randn(D) for _ in range(vectors)]
 
@@ -476,15 +523,22 @@ def example_inputs(
     tensors = [tensor for _ in range(N) for tensor in example_tensors(form)]
     vectors = form.final * (2 if form.norm == "layer" else 1)
     tensors += [torch.randn(D) for _ in range(vectors)]
+    table, turn, visible = torch.randn(V, D), torch.randn(2, n, form.rotated // 2), torch.zeros(
+        sentences, n)
     if form.encoder:
-        return torch.randn(n, D), torch.randn(2, n, form.rotated // 2), torch.zeros(n), tensors
+        ids, read = torch.randint(V, (sentences, n)), torch.arange(sentences * n + 3) // 2
+        source = example_product(form, 2 * form.readers * form.groups * form.width, D,
+                                 form.output_bias)
+        norms = [torch.randn(form.width) for _ in range(form.normed * form.readers)]
+        return (ids, table, torch.randn(n, D), turn, visible, read, ids % len(read), source, norms,
+                tensors)
     k, size = 3 if form.beams else 1, (sentences, form.groups, n, form.width)
     def cache(): return torch.randn(size), torch.randn(size)
     own, place = [cache() for _ in range(N)], ()
     if form.recurrent: own = [(torch.randn(sentences, k, D),) for _ in range(N)]
-    else: place = torch.randn(2, form.rotated // 2), torch.zeros(sentences, k, n)
+    else: place = torch.randn(2, form.rotated // 2), torch.zeros(sentences, k, max(n - 3, 2))
     ids, rows = torch.randint(V, (sentences, k)), torch.arange(2 * sentences * k) // 2
-    return (ids, torch.randn(V, D), torch.randn(D), rows, place, own, torch.zeros(sentences, n),
+    return (ids, table, torch.randn(D), rows, place, own, visible,
             [cache() for _ in range(N)], example_product(form, V + 2, D, form.output_bias), tensors)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00021
@@ -495,11 +549,10 @@ def compiler_options(
     form:LayerForm, # Form of a layer
 )->dict:            # Options of Inductor
     "Return the options; code for threads reads their number at each call."
-    several_rows = form.many or form.encoder or form.beams
-    many_threads = several_rows or form.d_model * form.d_ff >= LARGE
+    many_threads = form.several or form.d_model * form.d_ff >= LARGE
     threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
-    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[several_rows],
-            "aot_inductor.allow_stack_allocation": not several_rows, **threads}
+    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.several],
+            "aot_inductor.allow_stack_allocation": not form.several, **threads}
 
 def compile_form(
     form:LayerForm, # Form of a layer
@@ -522,16 +575,18 @@ def dynamic_sizes(
 )->tuple:           # As the argument `dynamic_shapes` of `torch.export.export`
     "Name the sizes of the inputs that compiled code accepts in any number."
     from torch.export import Dim
-    B, P, S, k, R, V, W = (Dim(name, min=2, max=2**20) for name in "BPSkRVW")
-    fixed = [None] * len(inputs[-1])
-    if form.encoder: return {0: S}, {1: S}, {0: S}, fixed
-    rows = {0: B} if form.many else {}
+    B, P, n, S, k, R, V, W = (Dim(name, min=2, max=2**20) for name in "BPnSkRVW")
+    fixed, rows = [None] * len(inputs[-1]), {0: B} if form.many else {}
+    places = rows | {1: S}
+    if form.encoder:
+        given = [[None] * len(tensors) for tensors in inputs[-3:]]
+        return places, {0: V}, {0: S}, {1: S}, places, {0: n}, places, *given
     prefixes = rows | ({1: k} if form.beams else {})
     own = (prefixes,) if form.recurrent else (rows | {2: P}, rows | {2: P})
-    place = () if form.recurrent else (None, prefixes | {2: P})
+    place = () if form.recurrent else (None, prefixes | {2: n})
     memory, listed = (rows | {2: S}, rows | {2: S}), {0: R} if form.many else None
     every = range(form.layers)
-    return (prefixes, {0: V}, None, listed, place, [own for _ in every], rows | {1: S},
+    return (prefixes, {0: V}, None, listed, place, [own for _ in every], places,
             [memory for _ in every], [{0: W} for _ in inputs[-2]], fixed)
 
 # %% ../../nbs/19a_compiled.ipynb #19c00022

@@ -31,7 +31,7 @@ from annotated_transformer.layers import (
 from .. import positions
 from ..checks import has_hooks
 from .buffers import bucket_size
-from .cache import is_recurrent
+from .cache import PositionTable, is_recurrent
 
 # %% ../../nbs/17_products.ipynb #8e3e684a
 PACKED = 2**16 # Smaller matrices gain nothing
@@ -271,6 +271,19 @@ class Program:
         self.width = sizes.width   # of each head
         self.kept = {} # what a pass makes once, such as compiled code
 
+    def table_of(self,
+        positions:nn.Module, # Position scheme of the source or the target
+    )->PositionTable:
+        "Vectors of the positions, which the program keeps, with its other weights."
+        buffers = [*positions.buffers()]
+        state = storages(buffers)
+        table, known, last = self.kept.get(positions, (None, [], []))
+        same = len(known) == len(buffers) and all(map(is_, known, buffers)) and state == last
+        if table is None or not same or positions.training:
+            table = PositionTable(positions, self.weights)
+            self.kept[positions] = table, buffers, state
+        return table
+
     def output_for(self,
         tokens:Tensor|None, # Token ids `(n,)`, as from a shortlist; None: all
     )->Callable:            # Hidden states `(R, D)` to logits `(R, n)`
@@ -306,6 +319,11 @@ class Tokens:
         self.read = F.pad(places, (0, fillers))                 # (n,) fillers read place 0
         self.write = F.pad(places, (0, fillers), value=end)     # (n,) and write past the end
         self.padded = len(places) < visible.numel()
+        self.visible = visible
+
+    def rows(self):
+        "Token of each place `(B, S)`; any token for padding."
+        return (self.visible.flatten().cumsum(0) - 1).clamp_(min=0).view(self.shape)
 
     def spread(self, product, x, out):
         "Write the product of tokens `x (n, D)` to their places in `out (≥ B·S + 1, width)`."
