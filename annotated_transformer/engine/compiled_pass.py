@@ -29,8 +29,8 @@ from annotated_transformer.engine.compiled import (
 
 from ..checks import short_text
 from ..positions import angles
-from .int8 import has_vnni, int8_linear
 from .buffers import bucket_size
+from .int8 import has_vnni, int8_linear
 from .products import float_linear, program_of
 from .program import DecoderPass, is_known, read_source
 
@@ -46,10 +46,13 @@ def compiled_step(
     form:LayerForm, # Form of a layer
 )->Callable|None:   # List of tensors to a list of tensors; None: it cannot be compiled
     "Load the compiled step of a layer, and compile it if there is none."
-    try: return stored_code(form)
+    try: code = stored_code(form)
     except Exception as error: # no home folder, compiler or space, a damaged file
         warn_not_compiled(short_text(str(error).removesuffix("."), 200))
         return None
+    # the list of the caller keeps the tensors: the last one to free a tensor needs the lock of
+    # Python, for which code must not wait while other threads wait for the code
+    return lambda tensors: code([*tensors])
 
 _NO_CODE = "no code for GPUs, layers of several forms, own parts, types but float32"
 
@@ -94,7 +97,8 @@ class CompiledPass(DecoderPass):
         inputs, place = self.states() if recurrent else self.caches()
         self.find_source()
         ids = ids.reshape(layout.size, layout.k).contiguous()
-        output = product_tensors(output or program.output)
+        several = layout.size * layout.k > 1
+        output = product_tensors(output or program.output, several)
         x, new, weights, logits = step([
             ids, program.embed_target.table, vector, layout.all_rows, *inputs, self.visible,
             *self.memory, *output, *tensors])
@@ -107,6 +111,7 @@ class CompiledPass(DecoderPass):
         states = self.slots.states                                        # (N, B, k, D)
         return states.unbind(0), states
 
+# %% ../../nbs/19b_compiled_pass.ipynb #19d00070
 LONG = 128 # Longer sentences use the encoder of the program, which stores no attention scores
 
 def read_compiled(program, tokens, src, vectors, bias):
@@ -121,8 +126,9 @@ def read_compiled(program, tokens, src, vectors, bias):
     if rotated: turn = torch.stack(angles(0, S, rotated, vectors))
     read = F.pad(read, (0, bucket_size(len(read)) - len(read)))
     norms = [norm.weight for norm in source_norms(program)]
-    kv, = step([src, program.embed_source.table, vectors, turn, bias, read, tokens.rows(),
-                *product_tensors(program.source), *norms, *tensors])
+    rows, source = tokens.rows(), product_tensors(program.source, True)
+    kv, = step([src, program.embed_source.table, vectors, turn, bias, read, rows, *source, *norms,
+                *tensors])
     return kv
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00027

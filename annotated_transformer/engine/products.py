@@ -277,8 +277,8 @@ class Program:
         "Vectors of the positions, which the program keeps, with its other weights."
         buffers = [*positions.buffers()]
         state = storages(buffers)
-        table, known, last = self.kept.get(positions, (None, [], []))
-        same = len(known) == len(buffers) and all(map(is_, known, buffers)) and state == last
+        table, before, last = self.kept.get(positions, (None, [], []))
+        same = len(before) == len(buffers) and all(map(is_, before, buffers)) and state == last
         if table is None or not same or positions.training:
             table = PositionTable(positions, self.weights)
             self.kept[positions] = table, buffers, state
@@ -297,7 +297,7 @@ class Program:
 class Embedding:
     "Scaled embeddings of ids `(R,)` plus the vectors of their positions `(R, D)` or `(D,)`."
     def __init__(self, embed):
-        self.table = embed.lut.weight.detach() # (V, D)
+        self.table = embed.lut.weight.detach().contiguous() # (V, D)
         self.scale = math.sqrt(embed.d_model)
 
     def __call__(self, ids, vectors):
@@ -424,14 +424,15 @@ class KeptProgram:
         self.identity = storages(self.weights)
         bits = [_as_integers(w) for w in self.weights]
         rows = [w.shape[:1].numel() or 1 for w in self.weights]
-        self.compared = [b if len(b) <= 2**11 else b[::sample_step(len(b), n)]
-                         for b, n in zip(bits, rows)]
+        self.small = [b for b in bits if len(b) <= 2**11] # these are compared as a whole
+        self.large = [b[::sample_step(len(b), n)] for b, n in zip(bits, rows) if len(b) > 2**11]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
         self.program = Program(model, linear)
 
     def read_sample(self):
         "The compared integers of all weights."
-        return torch.cat(self.compared)
+        small = [torch.cat(self.small)] if self.small else [] # fast, because they have no gaps
+        return torch.cat([*small, *self.large])
 
     def made_from(self, marks):
         "Whether these are the objects that the program was made from, and no weight has moved."
