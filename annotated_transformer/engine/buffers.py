@@ -40,6 +40,8 @@ class Layout:
         rows = (self.place[:, None] * self.k + numbers).flatten()
         ordered = len(rows) == self.size * self.k and bool((rows.diff() > 0).all())
         self.rows = None if ordered else rows
+        others = self.size * self.k - len(rows)
+        self.all_rows = F.pad(rows, (0, others)) # of the prefixes, then others
 
     def scatter(self, tokens):
         "Put the tokens of the prefixes `(R,)` into their rows."
@@ -52,7 +54,7 @@ class Layout:
 
     def gather_first(self, x):
         "Rows of the prefixes, then others: a product has few kernels for numbers of rows."
-        return x if self.rows is None else x[F.pad(self.rows, (0, len(x) - len(self.rows)))]
+        return x if self.rows is None else x[self.all_rows]
 
     def reserve(self, prefixes):
         "Set the capacity for these prefixes, and for a quarter more positions than are decoded."

@@ -223,19 +223,19 @@ class PositionTable:
         n:int, # Number of rows
     )->Tensor: # `(n, D)`, or all rows of the scheme if there are fewer
         "Return the vectors of the first positions."
-        if n > len(self.table): self.grow(n)
-        return self.table[:n]
+        return (self.table if n <= len(self.table) else self.grow(n))[:n]
 
     def row(self, position):
         "Return the vector `(D,)` of one position."
-        if position >= len(self.table): self.grow(position + 1)
-        return self.table[position]
+        return (self.table if position < len(self.table) else self.grow(position + 1))[position]
 
     def grow(self, n):
         "Compute n rows and some more."
         rows = min(2 * n + 64, position_limit(self.positions))
         with torch.inference_mode(False), torch.no_grad(): # `positions` keeps no inference tensor
-            self.table = self.positions(self.table.new_zeros(1, rows, self.table.size(1)))[0]
+            table = self.positions(self.table.new_zeros(1, rows, self.table.size(1)))[0]
+        self.table = table
+        return table # not that of another thread
 
 # %% ../../nbs/16_cache.ipynb #44545577
 def is_recurrent(attn:nn.Module)->bool:

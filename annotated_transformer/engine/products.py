@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PACKED', 'float_linear', 'BLOCK', 'INTERNAL_NAMES', 'INTERNAL', 'FREE', 'STEP', 'pack_weights', 'FloatProduct',
            'integer_sums', 'Norm', 'Network', 'HeadNorm', 'HeadSizes', 'LayerProducts', 'DecoderProducts', 'Program',
-           'Tokens', 'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step', 'KeptProgram', 'storages',
-           'program_of', 'forget_program']
+           'Embedding', 'Tokens', 'encode', 'attend_to_all', 'encode_layer', 'fingerprint', 'sample_step',
+           'KeptProgram', 'storages', 'program_of', 'forget_program']
 
 # %% ../../nbs/17_products.ipynb #4290dcec
 import math
@@ -31,7 +31,7 @@ from annotated_transformer.layers import (
 from .. import positions
 from ..checks import has_hooks
 from .buffers import bucket_size
-from .cache import is_recurrent
+from .cache import PositionTable, is_recurrent
 
 # %% ../../nbs/17_products.ipynb #8e3e684a
 PACKED = 2**16 # Smaller matrices gain nothing
@@ -260,8 +260,8 @@ class Program:
         self.source = _merge(linear, *sources) # keys and values of the memory in all layers
         self.encoder_norm = _norm_function(model.encoder.norm)
         self.decoder_norm = _norm_function(model.decoder.norm)
-        self.embed_source = _embedding_function(model.src_embed[0])
-        self.embed_target = _embedding_function(model.tgt_embed[0])
+        self.embed_source = Embedding(model.src_embed[0])
+        self.embed_target = Embedding(model.tgt_embed[0])
         self.linear = linear
         self.output = _merge(linear, proj)
         self.weights = proj.weight.detach() # (V, D)
@@ -270,6 +270,19 @@ class Program:
         self.groups = sizes.groups # heads of keys and values
         self.width = sizes.width   # of each head
         self.kept = {} # what a pass makes once, such as compiled code
+
+    def table_of(self,
+        positions:nn.Module, # Position scheme of the source or the target
+    )->PositionTable:
+        "Vectors of the positions, which the program keeps, with its other weights."
+        buffers = [*positions.buffers()]
+        state = storages(buffers)
+        table, before, last = self.kept.get(positions, (None, [], []))
+        same = len(before) == len(buffers) and all(map(is_, before, buffers)) and state == last
+        if table is None or not same or positions.training:
+            table = PositionTable(positions, self.weights)
+            self.kept[positions] = table, buffers, state
+        return table
 
     def output_for(self,
         tokens:Tensor|None, # Token ids `(n,)`, as from a shortlist; None: all
@@ -281,10 +294,14 @@ class Program:
         bias = None if self.bias is None else self.bias[tokens]
         return self.linear(self.weights[tokens], bias, False)
 
-def _embedding_function(embed):
+class Embedding:
     "Scaled embeddings of ids `(R,)` plus the vectors of their positions `(R, D)` or `(D,)`."
-    table, scale = embed.lut.weight.detach(), math.sqrt(embed.d_model)
-    return lambda ids, vectors: torch.add(vectors, F.embedding(ids, table), alpha=scale)
+    def __init__(self, embed):
+        self.table = embed.lut.weight.detach().contiguous() # (V, D)
+        self.scale = math.sqrt(embed.d_model)
+
+    def __call__(self, ids, vectors):
+        return torch.add(vectors, F.embedding(ids, self.table), alpha=self.scale)
 
 # %% ../../nbs/17_products.ipynb #53b28ecc
 BLOCK = 256 # Rows of a product in the encoder
@@ -302,6 +319,11 @@ class Tokens:
         self.read = F.pad(places, (0, fillers))                 # (n,) fillers read place 0
         self.write = F.pad(places, (0, fillers), value=end)     # (n,) and write past the end
         self.padded = len(places) < visible.numel()
+        self.visible = visible
+
+    def rows(self):
+        "Token of each place `(B, S)`; any token for padding."
+        return (self.visible.flatten().cumsum(0) - 1).clamp_(min=0).view(self.shape)
 
     def spread(self, product, x, out):
         "Write the product of tokens `x (n, D)` to their places in `out (≥ B·S + 1, width)`."
@@ -402,14 +424,15 @@ class KeptProgram:
         self.identity = storages(self.weights)
         bits = [_as_integers(w) for w in self.weights]
         rows = [w.shape[:1].numel() or 1 for w in self.weights]
-        self.compared = [b if len(b) <= 2**11 else b[::sample_step(len(b), n)]
-                         for b, n in zip(bits, rows)]
+        self.small = [b for b in bits if len(b) <= 2**11] # these are compared as a whole
+        self.large = [b[::sample_step(len(b), n)] for b, n in zip(bits, rows) if len(b) > 2**11]
         self.sample = self.read_sample() # first: another thread may change weights meanwhile
         self.program = Program(model, linear)
 
     def read_sample(self):
         "The compared integers of all weights."
-        return torch.cat(self.compared)
+        small = [torch.cat(self.small)] if self.small else [] # fast, because they have no gaps
+        return torch.cat([*small, *self.large])
 
     def made_from(self, marks):
         "Whether these are the objects that the program was made from, and no weight has moved."

@@ -46,7 +46,9 @@ def length_normalizer(
     "Length penalty of Wu et al. 2016, ((5 + n) / 6)^α (§6.1)."
     check_number("alpha", alpha, high=10)
     if not isinstance(n, Tensor): check_number("n", n)
-    return ((5 + n) / 6) ** alpha
+    return _normalizer(n, alpha)
+
+def _normalizer(n, alpha): return ((5 + n) / 6) ** alpha # of numbers that are checked
 
 # %% ../../nbs/46_beam.ipynb #c800ed75
 @dataclass(frozen=True)
@@ -103,15 +105,15 @@ def _expand_prefixes(ids, cum_logp, logits, width, tokens=None, forbid=None):
     V = logits.size(-1)
     rows = len(logits)
     if logits.device.type == "cpu": rows = max(128 // k, 1) * k # so many fit in the cache
-    prefixes = ids.flatten(0, 1).split(rows)
-    before = cum_logp[..., -1:].flatten(0, 1).split(rows)
+    prefixes, before = ids.flatten(0, 1), cum_logp[..., -1:].flatten(0, 1)
     best = []
-    for block, block_ids, block_before in zip(logits.split(rows), prefixes, before):
-        logp = block.log_softmax(-1)
-        if forbid is not None: logp = forbid(logp, block_ids)
-        total = logp.add_(block_before)
+    for first in range(0, max(len(logits), 1), rows or 1):
+        at = slice(first, first + rows)
+        logp = logits[at].log_softmax(-1)
+        if forbid is not None: logp = forbid(logp, prefixes[at])
+        total = logp.add_(before[at])
         best.append(top_n(total.view(-1, k * V), width))      # of all k·V continuations
-    total, column = (torch.cat(x) for x in zip(*best))        # (R, c)
+    total, column = best[0] if len(best) == 1 else map(torch.cat, zip(*best)) # (R, c)
     parent = column // V
     token = column % V
     if tokens is not None: token = tokens[token] # columns to ids
@@ -316,7 +318,7 @@ def _end_full(state, finished, total, score, options, guide):
             satisfied = guide.satisfied(allowed.device)
             allowed &= satisfied | ~satisfied.any(1, keepdim=True)
         finished.offer(state.rows, state.ids, state.cum_logp, score, allowed)
-    best_possible = total[:, 0] / length_normalizer(state.limit - 1, options.length_penalty)
+    best_possible = total[:, 0] / _normalizer(state.limit - 1, options.length_penalty)
     return ~full & (best_possible > finished.score[state.rows, -1])
 
 def _end_as_generate(state, finished, total, score, options, guide):

@@ -78,28 +78,30 @@ def generate(
     src, mask = check_source(
         src, src_mask, start_symbol=start_symbol, end_symbol=end_symbol, pad=pad)
     check_number("max_len", max_len, low=1, whole=True)
-    out = src.new_full((len(src), 1), start_symbol)
+    ids = src.new_full((len(src), 1), start_symbol)
     active = torch.arange(len(src), device=src.device) # rows that have not ended
-    if begin is not None: out = torch.cat([out, check_ids("begin", begin)], 1)
+    ended = [] # numbers and ids of the others
+    if begin is not None: ids = torch.cat([ids, check_ids("begin", begin)], 1)
     with decoding_models(model) as models:
         with fast_mode(models) as marks:
             decoder = IncrementalDecoder(models, src, mask, marks=marks)
-            first = out.size(1)
-            while len(active) and out.size(1) < max_len:
-                everything = len(active) == len(out)
-                logits = decoder.logits(out if everything else out[active])
+            first = ids.size(1)
+            while len(active) and ids.size(1) < max_len:
+                logits = decoder.logits(ids)
                 if decoder.tokens is None: check_end(end_symbol, logits)
-                if out.size(1) == first: check_logits(logits)
+                if ids.size(1) == first: check_logits(logits)
                 token = choose(logits, active)
                 if decoder.tokens is not None: token = decoder.tokens[token] # columns to ids
-                column = token.to(out.dtype) if everything else out.new_full((len(out),), pad)
-                if not everything: column[active] = token
-                out = torch.cat([out, column[:, None]], 1)
+                ids = torch.cat([ids, token[:, None].to(ids.dtype)], 1)
                 if end_symbol not in token.tolist(): continue
-                keep = (token != end_symbol).nonzero()[:, 0]
+                ends = token == end_symbol
+                ended.append((active[ends], ids[ends]))
+                keep = (~ends).nonzero()[:, 0]
                 active = active[keep]
+                ids = ids[keep]
                 if len(active): decoder.reorder(keep, keep)
-        out = out.clone() # a tensor that autograd accepts
+        out = src.new_full((len(src), ids.size(1)), pad) # a tensor that autograd accepts
+        for rows, prefixes in [*ended, (active, ids)]: out[rows, :prefixes.size(1)] = prefixes
         replay_recorded(models, src, mask, out[:, :-1])
     return out
 
