@@ -517,6 +517,7 @@ class LabelSmoothing(nn.Module):
 
     def forward(self, x:Tensor, target:Tensor)->Tensor: # Sum over the N tokens
         "Compare log-probabilities `(N, V)` with labels `(N,)`; keep the smoothed ones."
+        if x.size(1) != self.size: raise ValueError(f"{x.size(1)} columns, not size={self.size}")
         dist = torch.full_like(x, self.smoothing / (self.size - 2))
         dist.scatter_(1, target[:, None], 1 - self.smoothing)
         dist[:, self.padding_idx] = 0

@@ -536,6 +536,8 @@ def _save_and_score(translator, train, test, given, further):
             saved.save_pretrained(given.out, dtype, given.int8)
     _print_results(saved, examples)
     print(f"saved in {given.out}")
+    if "the time is over" in saved.about["weights"]:
+        print(f"at-train --resume --minutes N --out {shlex.quote(given.out)} goes on from there")
     optional.check()
 
 def _direction_scores(translator, test):
@@ -578,7 +580,8 @@ def _advice(name, scores):
     if trained is None: yield "it is not known which of them the earlier model was trained on"
     if sentences < _MANY: yield f"{sentences} sentences say little: more of them are needed"
     elif name == "earlier" and after < before - 5:
-        yield "the training has made them worse: --mix 0.3 keeps more, and so does a lower rate"
+        yield ("the training has made them worse: a larger share of earlier pairs (--mix 0.5) "
+               "keeps more, and so does a lower rate")
     elif name == "new" and after < before - 1:
         yield ("the training has made them worse: give a lower learning rate (--set "
                "lr_factor=0.1), fewer epochs or more pairs")

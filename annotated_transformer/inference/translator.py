@@ -220,7 +220,7 @@ class TextModel:
         check_run_options(options, "further_training" if start else "TrainingConfig")
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces, vocab_size)
-        if training is None: training = parent.training(train)
+        training = _fitting(training, train, start)
         config = _check_configs(parent.config(config), training, tokenizer, start)
         progress = options.get("progress", True)
         with report_phases(progress), without_bars(cache_dir is not None and not progress):
@@ -847,13 +847,11 @@ class _Parent:
         own = self.own_tokenizers()
         if not self.new_pieces: return own
         tokenizers = _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
-        self.origin["added_pieces"] = len(tokenizers[1]) - len(own[1])
+        added = self.origin["added_pieces"] = len(tokenizers[1]) - len(own[1])
+        if added < self.new_pieces:
+            warnings.warn(f"the new pairs give {added:,} new pieces, not {self.new_pieces:,}.",
+                          stacklevel=4)
         return tokenizers
-
-    def training(self, train):
-        "The usual hyper-parameters of a training on these pairs."
-        usual = TrainingConfig() if self.start is None else further_training()
-        return fitted_batches(usual, train) if isinstance(train, list) else usual
 
     def config(self, config):
         "Configuration of the model: that of the start, perhaps with another dropout."
@@ -1013,6 +1011,13 @@ def _frozen(model):
 
 # %% ../../nbs/54_translator.ipynb #1371756b
 _RATE = "schedule", "lr_factor", "peak_lr", "warmup_steps"
+
+def _fitting(training, train, start):
+    "Hyper-parameters of a training; batches of the usual size become smaller for few pairs."
+    usual = further_training() if start else TrainingConfig()
+    if training is None: training = usual
+    elif not start or vars(training).get("max_tokens") != usual.max_tokens: return training
+    return fitted_batches(training, train) if isinstance(train, list) else training
 
 def _check_rate(training):
     "Warn if a trained model gets the learning rate of a new one."

@@ -372,6 +372,10 @@ def to_plain(
     value, # State of a scheduler, of a random-number generator, ...
 ):         # -> values of JSON
     "Write floats, tuples, dictionaries and tensors that JSON lacks as objects with one key."
+    import numpy as np
+    if isinstance(value, np.generic): value = value.item()
+    if isinstance(value, np.ndarray):
+        return {"<array>": to_plain(torch.from_numpy(value))["<tensor>"]}
     if isinstance(value, Tensor):
         kinds = {kind: name for name, kind in TYPES.items()}
         numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
@@ -402,7 +406,8 @@ def _read_tensor(entry):
     if not numbers: return torch.empty(shape, dtype=TYPES[kind])
     return torch.frombuffer(numbers, dtype=torch.uint8).view(TYPES[kind]).reshape(shape)
 
-_READERS = {"<tensor>": _read_tensor, "<float>": float, "<tuple>": tuple, "<dict>": dict,
+_READERS = {"<tensor>": _read_tensor, "<array>": lambda entry: _read_tensor(entry).numpy(),
+            "<float>": float, "<tuple>": tuple, "<dict>": dict,
             "<Counter>": lambda entries: Counter(dict(entries))}
 
 # %% ../../nbs/36_checkpoints.ipynb #1f150899
