@@ -62,7 +62,7 @@ from annotated_transformer.train.run import (
 from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
-from ..data.corpora import CORPORA, load_splits
+from ..data.corpora import CORPORA, load_splits, warn_of_known
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
@@ -83,6 +83,7 @@ def load_parts(data, pair, on_disk=False, **options):
     with phase(f"reading {data}"):
         if several: parts = load_mixture(corpora, pair, on_disk=on_disk, **options)
         else: parts = load_splits(data, pair, on_disk, **options)
+        if not several and os.path.isdir(data) and "," not in pair: warn_of_known(data, parts)
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
     return list(parts.values())

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['POCKET_DIGESTS', 'CORPORA', 'Filtered', 'filter_pairs', 'hub_library', 'without_bars', 'HubPairs', 'StreamedPairs',
            'keep_on_disk', 'JoinedPairs', 'as_pairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs',
-           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'TypedPairs', 'with_copies']
+           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'warn_of_known', 'TypedPairs',
+           'with_copies']
 
 # %% ../../nbs/31_corpora.ipynb #ff5c3902
 import hashlib
@@ -471,7 +472,7 @@ def _hold_out(pairs, split, missing, path):
         warnings.warn(f"{path} has no part {name!r}: {len(numbers[name]):,} of its training pairs "
                       "are held out.", stacklevel=2)
     held = {number for name in missing for number in numbers[name]}
-    return take_pairs(pairs, [number for number in range(len(pairs)) if number not in held])
+    return take_pairs(pairs, array("q", (n for n in range(len(pairs)) if n not in held)))
 
 # %% ../../nbs/31_corpora.ipynb #c0de0010
 def _pocket(split, pair):
@@ -532,8 +533,8 @@ def load_corpus(
 
 def _loaded(path, split, pair, on_disk, options):
     "Load a split of a path."
-    train = split.startswith("train")
-    read = disk_pairs if on_disk and (train or not path.is_dir()) else read_pairs
+    whole = split.startswith("train") or not path.is_dir() or not _part_file(path, split, pair)
+    read = disk_pairs if on_disk and whole else read_pairs
     if options: read = partial(read, **options)
     try: return _from_path(path, split, pair, read)
     except FileNotFoundError as e:
@@ -557,7 +558,6 @@ def load_splits(
     paths = isinstance(data, (str, os.PathLike)) and data not in CORPORA
     if not paths or os.path.isdir(data):
         splits = {name: load_corpus(data, name, pair, on_disk, **options) for name in names}
-        if paths: _warn_of_known(data, splits)
     else:
         whole = _loaded(Path(data), "all", pair, on_disk, options)
         try: numbers = _split_numbers(whole)
@@ -568,10 +568,13 @@ def load_splits(
     if typed: splits["train"] = with_copies(splits["train"], typed, pair)
     return splits
 
-def _warn_of_known(data, splits):
-    "Warn of validation and test sources among the training pairs of a folder."
+def warn_of_known(
+    data,   # Name of the corpus, for the message
+    splits, # As from `load_splits`
+)->None:
+    "Warn of validation and test sources among the training pairs."
     seen = {clean_text(source) for name in ("valid", "test") for source, _ in splits[name]}
-    shared = seen & {clean_text(source) for source, _ in splits["train"]}
+    shared = {text for source, _ in splits["train"] if (text := clean_text(source)) in seen}
     if not shared: return
     warnings.warn(f"{data}: {len(shared):,} of {len(seen):,} sources of the validation and test "
                   "pairs are sources of training pairs too: their scores are too good.",

@@ -628,13 +628,14 @@ def dynamic_sizes(
 
 # %% ../../nbs/19a_compiled.ipynb #19c00022
 def processor()->str:
-    "Return what compiled code depends on beside the form: processor, torch and this module."
-    own = find_spec("annotated_transformer.engine.compiled").origin
+    "Return what compiled code depends on beside the form: processor, torch and modules."
+    modules = "annotated_transformer.engine.compiled", "annotated_transformer.engine.products"
+    own = [file_hash(find_spec(name).origin) for name in modules]
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     flags = [line for line in lines if line.startswith(("flags", "Features"))][:1]
     machine = sys.platform, platform.machine()
-    return json_hash([flags, machine, torch.__version__, file_hash(own)])
+    return json_hash([flags, machine, torch.__version__, *own])
 
 def code_folder()->Path:
     "Return the folder of compiled code."

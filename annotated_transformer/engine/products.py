@@ -276,8 +276,8 @@ class Program:
     )->PositionTable:
         "Vectors of the positions, which the program keeps, with its other weights."
         buffers = [*positions.buffers()]
-        state = storages(buffers)
-        table, before, last = self.kept.get(positions, (None, [], []))
+        state = storages(buffers), [b.flatten()[::997].tolist() for b in buffers]
+        table, before, last = self.kept.get(positions, (None, [], ()))
         same = len(before) == len(buffers) and all(map(is_, before, buffers)) and state == last
         if table is None or not same or positions.training:
             table = PositionTable(positions, self.weights)

@@ -1017,7 +1017,8 @@ def _fitting(training, train, start):
     usual = further_training() if start else TrainingConfig()
     if training is None: training = usual
     elif not start or vars(training).get("max_tokens") != usual.max_tokens: return training
-    return fitted_batches(training, train) if isinstance(train, list) else training
+    try: return fitted_batches(training, train) if isinstance(train, list) else training
+    except (TypeError, ValueError): return training # no pairs: this is said when they are checked
 
 def _check_rate(training):
     "Warn if a trained model gets the learning rate of a new one."

@@ -49,16 +49,27 @@ def pad_of(
     return 2 if own is None else own
 
 # %% ../../nbs/83a_any_model.ipynb #doc00009
-def _mask_names(model):
-    "Names of the masks that a model takes after source and target; none if it needs no masks."
+_OURS = { # Name -> mask of this project, True = may attend
+    "src_mask": lambda src, tgt, pad: padding_mask(src, pad),
+    "tgt_mask": lambda src, tgt, pad: subsequent_mask(tgt.size(1)),
+    "trg_mask": lambda src, tgt, pad: subsequent_mask(tgt.size(1))}
+_OF_TORCH = { # Name -> mask of `nn.Transformer`, True = blocked
+    "tgt_mask": lambda src, tgt, pad: ~subsequent_mask(tgt.size(1))[0],
+    "src_key_padding_mask": lambda src, tgt, pad: src == pad,
+    "memory_key_padding_mask": lambda src, tgt, pad: src == pad}
+
+def _masks_of(model):
+    "Functions that make the masks of a model by their names; none if it takes no known ones."
     function = model.forward if isinstance(model, nn.Module) else model
     try: parameters = [*signature(function).parameters.values()][2:]
-    except (TypeError, ValueError): return [] # no function, or a built-in one
+    except (TypeError, ValueError): return {} # no function, or a built-in one
     parameters = [p for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD]
-    needed = [p for p in parameters if p.default is p.empty]
-    masks = [p.name for p in parameters if "mask" in p.name]
-    alone = len(masks) == len(parameters) # otherwise their places are not known
-    return masks if masks and alone else [p.name for p in needed] if len(needed) == 2 else []
+    needed = [p.name for p in parameters if p.default is p.empty]
+    kinds = _OF_TORCH if "src_key_padding_mask" in {p.name for p in parameters} else _OURS
+    chosen = {p.name: kinds[p.name] for p in parameters if p.name in kinds}
+    if len(chosen) > 1 and chosen.keys() >= {*needed}: return chosen
+    if len(needed) != 2 or not all("mask" in name for name in needed): return {}
+    return dict(zip(needed, (_OURS["src_mask"], _OURS["tgt_mask"]))) # by their places
 
 def _generated(model, output):
     "Output of a model, after its generator if it has one and has not applied it."
@@ -66,15 +77,6 @@ def _generated(model, output):
     rows = [p.size(0) for p in parts.get("generator", nn.Identity()).parameters() if p.dim() == 2]
     done = not rows or not isinstance(output, Tensor) or output.size(-1) == rows[-1]
     return output if done else parts["generator"](output)
-
-def _masks(names, src, tgt, pad):
-    "Masks by their names: those of `nn.Transformer`, True = blocked, or those of this project."
-    causal = subsequent_mask(tgt.size(1))
-    of_torch = {"tgt_mask": ~causal[0], "src_key_padding_mask": src == pad,
-                "memory_key_padding_mask": src == pad}
-    if "src_key_padding_mask" in names: return [of_torch.get(name) for name in names]
-    sides = padding_mask(src, pad), causal # by their place, whatever their names are
-    return [*sides, *[None] * (len(names) - 2)][:len(names)]
 
 def as_function(
     model:Callable,    # Model of this project, of transformers, or a function of ids
@@ -86,8 +88,10 @@ def as_function(
         def call(src, tgt):
             hidden = model(src, tgt, padding_mask(src, pad), subsequent_mask(tgt.size(1)))
             return output_logits(model.generator, hidden)
-    elif names := _mask_names(model):
-        def call(src, tgt): return _generated(model, model(src, tgt, *_masks(names, src, tgt, pad)))
+    elif masks := _masks_of(model):
+        def call(src, tgt):
+            given = {name: make(src, tgt, pad) for name, make in masks.items()}
+            return _generated(model, model(src, tgt, **given))
     elif isinstance(model, nn.Module) and "config" in vars(model):
         def call(src, tgt):
             return model(input_ids=src, attention_mask=(src != pad).long(),

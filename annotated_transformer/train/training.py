@@ -500,7 +500,8 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
         average_states(model, [run.best])
         by = "" if metric == "loss" else f" by validation {_LABELS[metric]}"
         return f"the weights of epoch {run.best_epoch}, the best{by}"
-    if run.cut or not run.recent: run.remember() # or no update was due to be remembered
+    due = _is_due(run, run.config.average_every) # then it is remembered already
+    if (run.cut and not due) or not run.recent: run.remember()
     states = [run.mean.module.state_dict()] if run.mean else [*run.recent]
     last = _last_weights(run) # now: the two models share their tensors
     average_states(model, states)
