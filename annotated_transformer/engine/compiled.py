@@ -469,13 +469,13 @@ class DecoderStack(nn.Module):
         tensors:list[Tensor], # As from `stack_tensors`
     )->tuple[Tensor, ...]: # Hidden states, new keys and values or states, weights, logits
         "Hidden states `(B·k, D)`, results of all layers, weights of the last one, logits `(R, V)`."
-        form, tensors, results = self.form, iter(tensors), []
+        form, unread, results = self.form, iter(tensors), []
         x = vector + form.scale * F.embedding(ids, table)               # (B, k, D)
         for last, source in zip(own, memory, strict=True):
             inputs = (place[0], *last, place[1]) if place else last
-            x, new, weights = self.step(x, *inputs, *source, visible, tensors)
+            x, new, weights = self.step(x, *inputs, *source, visible, unread)
             results.append(new)
-        x = apply_norm(form, x.flatten(0, 1), *tensors)                 # (B·k, D)
+        x = apply_norm(form, x.flatten(0, 1), *unread)                  # (B·k, D)
         logits = apply_product(form, x[rows] if form.many else x, output)
         return x, torch.stack(results), weights, logits
 
@@ -495,11 +495,11 @@ class EncoderStack(DecoderStack):
         tensors:list[Tensor], # As from `stack_tensors`
     )->tuple[Tensor]: # Keys and values in each decoder layer `(N, 2, B, g, S, K)`
         "Embedding, all layers, the final norm, keys and values for the decoder."
-        form, tensors = self.form, iter(tensors)
+        form, unread = self.form, iter(tensors)
         x = F.embedding(src.flatten()[read], table)
         x = vectors[read % src.size(1)] + form.scale * x                # (n, D)
-        for _ in range(form.layers): x, = self.step(x, turn, bias, read, rows, tensors)
-        x = apply_product(form, apply_norm(form, x, *tensors), source)
+        for _ in range(form.layers): x, = self.step(x, turn, bias, read, rows, unread)
+        x = apply_product(form, apply_norm(form, x, *unread), source)
         kv = x[rows].unflatten(-1, (form.readers, 2, form.groups, form.width))
         kv = kv.permute(2, 3, 0, 4, 1, 5)                               # (N, 2, B, g, S, K)
         if form.normed:
