@@ -49,7 +49,6 @@ from annotated_transformer.train.recipes import (
     read_weight,
     recipe,
     run_options,
-    with_pairs,
 )
 from annotated_transformer.train.run import (
     METRICS,
@@ -389,7 +388,7 @@ def _check_further(given):
 def _further(given, config, training):
     "Configurations and arguments of `Translator.fit`; with --from, those of a further training."
     if given.from_ is None: return config, training, {}
-    start, = with_pairs([Translator.from_pretrained(given.from_, "cpu")])
+    start = Translator.from_pretrained(given.from_, "cpu")
     config, training = further_recipe(start.config, training, given.set, given.epochs)
     fixed = [given.fixed] if isinstance(given.fixed, str) else given.fixed or []
     fixed = " ".join(fixed).split()

@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cached_property
 
 import torch
+from fastcore.basics import patch
 from torch import Tensor
 
 from ..checks import check_ids, check_number, short_text
@@ -216,6 +217,13 @@ class TokenBatches:
         pairs = self.pairs if self.recut is None else self.recut(epoch)
         lengths = self.lengths if self.recut is None else _lengths(pairs, self.source)
         return [[pairs[i] for i in rows] for rows in token_batches(lengths, self.max_tokens, seed)]
+
+# %% ../../nbs/32_batching.ipynb #202f9ca8
+@patch
+def count(self:TokenBatches)->int:
+    "Return the number of batches of the first pass, which is planned once for it."
+    if 0 not in self._counts: self._counts[0] = len(self.plan(0))
+    return self._counts[0]
 
 # %% ../../nbs/32_batching.ipynb #30a00002
 def dummy_batch(pad:int=2, bos:int=0, eos:int=1)->Batch: # One row without labels; `ntokens` is 0

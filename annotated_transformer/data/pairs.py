@@ -292,11 +292,6 @@ def _table(path, src, tgt)->_Table|None: # None: there are no rows
     columns = columns or _numbered_columns(head, rows)
     in_each_row = columns and rows and all(rows[0][i] == head[i] for i in columns)
     if columns and not in_each_row: return _Table(path, delimiter, quoted, columns, True)
-    if len(head) < 2 and not isinstance(src, str):
-        sign = next((sign for sign in (" ||| ", "|", ";", ",") if sign in head[0]), None)
-        other = f", not {sign!r}" if sign else ""
-        raise ValueError(f"{path} has one column, and its first line is {short_repr(head[0])}: "
-                         f"a tab{other} stands between source and target.")
     if len(head) < 2: _exact_columns(head, 0, 1, path)
     texts = _text_columns([head, *rows])
     if in_each_row and columns[0] > columns[1]: texts = texts[::-1]

@@ -296,7 +296,7 @@ def _validate(run, model, valid):
 def _epoch_tokens(train, config):
     "Target tokens of an epoch; about so many where updates are counted."
     if not config.updates_per_epoch: return train.ntokens
-    share = config.updates_per_epoch * config.accum_iter / len(train.plan(0))
+    share = config.updates_per_epoch * config.accum_iter / train.count()
     return round(share * train.ntokens)
 
 def _measure(run, model):
@@ -408,7 +408,7 @@ def warmup_and_length(
 )->tuple[int, int|None]:   # Updates; None: the schedule does not depend on the length
     "Return the warm-up of a run, in a cosine schedule at most a quarter of it, and its length."
     if config.schedule != "cosine": return config.warmup_steps, None
-    each = config.updates_per_epoch or math.ceil(len(train.plan(0)) / config.accum_iter)
+    each = config.updates_per_epoch or math.ceil(train.count() / config.accum_iter)
     total = max(2, config.epochs * each - restart)
     return max(1, min(config.warmup_steps, total // 4)), total
 
