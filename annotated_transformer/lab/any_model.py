@@ -78,6 +78,21 @@ def _generated(model, output):
     done = not rows or not isinstance(output, Tensor) or output.size(-1) == rows[-1]
     return output if done else parts["generator"](output)
 
+def _is_of_transformers(model):
+    "Whether a module takes the arguments of an encoder-decoder of transformers."
+    if not isinstance(model, nn.Module): return False
+    return "decoder_input_ids" in signature(model.forward).parameters
+
+def _check_call(model):
+    "Raise unless a model can be called with source and target ids."
+    function = model.forward if isinstance(model, nn.Module) else model
+    try: parameters = signature(function)
+    except (TypeError, ValueError): return # a built-in function
+    try: parameters.bind(None, None)
+    except TypeError as e:
+        raise TypeError(f"the model cannot be called with source and target ids ({e}): give a "
+                        "function of both, such as lambda src, tgt: model(...).") from None
+
 def as_function(
     model:Callable,    # Model of this project, of transformers, or a function of ids
     pad:int|None=None, # Id of padding; None: that of the model, or 2
@@ -92,12 +107,15 @@ def as_function(
         def call(src, tgt):
             given = {name: make(src, tgt, pad) for name, make in masks.items()}
             return _generated(model, model(src, tgt, **given))
-    elif isinstance(model, nn.Module) and "config" in vars(model):
+    elif _is_of_transformers(model):
         def call(src, tgt):
             return model(input_ids=src, attention_mask=(src != pad).long(),
                          decoder_input_ids=tgt, use_cache=False)
-    elif callable(model): call = model
-    else: raise TypeError(f"model is a {type(model).__name__}: give a module or a function.")
+    elif not callable(model):
+        raise TypeError(f"model is a {type(model).__name__}: give a module or a function.")
+    else:
+        _check_call(model)
+        call = model
     return lambda src, tgt: _only_logits(call(src, tgt), src, tgt)
 
 # %% ../../nbs/83a_any_model.ipynb #doc00010

@@ -26,6 +26,7 @@ from annotated_transformer.lab.any_model import (
     real_positions,
 )
 
+from ..checks import short_text
 from ..inference.decoding import evaluating
 from ..transformer import Batch
 from .architecture import unfused
@@ -251,13 +252,22 @@ def _check_labels(p):
         yield Finding("labels", "The labels are shifted by two positions", test)
 
 # %% ../../nbs/84_doctor.ipynb #doc00070
+def _loss(loss_fn, logp, labels):
+    "Loss of a batch; a function of rows, such as `nn.NLLLoss`, gets all positions as rows."
+    reasons = []
+    for two in ((logp.clone(), labels), (logp.flatten(0, 1), labels.flatten())):
+        try: return float(loss_fn(*two))
+        except (RuntimeError, ValueError, TypeError, LookupError) as e: reasons.append(str(e))
+    raise ValueError("loss_fn takes neither log-probabilities (B, T, V) and labels (B, T) nor rows "
+                     f"(N, V) and (N,), or gives no single number: {short_text(reasons[-1], 150)}")
+
 def _check_loss_function(p, loss_fn):
     "A loss in which padding counts."
     if loss_fn is None or p.labels is None: return
     hidden = p.labels == p.pad
     noise = torch.randn(p.scores.shape, generator=torch.Generator().manual_seed(0))
     other = torch.where(hidden[..., None], (p.scores + 3 * noise).log_softmax(-1), p.scores)
-    before, after = (float(loss_fn(x.clone(), p.labels)) for x in (p.scores, other))
+    before, after = (_loss(loss_fn, x, p.labels) for x in (p.scores, other))
     if hidden.any() and abs(after - before) > 1e-4 * max(1., abs(before)):
         yield Finding("counted", "Positions whose label is padding count in the loss",
                       "the outputs at these positions were replaced")
@@ -339,18 +349,19 @@ def doctor(
     batch,                     # `(src, tgt)` or `(src, tgt, labels)`, all `(B, T)`; or a `Batch`
     pad:int|None=None,         # Id of padding; None: that of the model, or 2
     model:nn.Module|None=None, # Module whose parameters a function uses
-    loss_fn:Callable|None=None, # Log-probabilities `(B, T, V)` and labels -> loss
+    loss_fn:Callable|None=None, # Log-probabilities and labels, `(B, T)` or rows -> loss
     trained:bool=True,         # False: its predictions mean nothing yet
 )->Findings:
     "Examine any encoder-decoder model; each finding names the test that failed."
     module = model_fn if isinstance(model_fn, nn.Module) else model
     findings = Findings()
     pad = pad_of(model_fn, pad)
-    if randomness("", model_fn, ids_of(batch), pad):
-        findings.append(Finding("random", "Two runs of one batch differ: dropout is on",
-                                "the batch was run twice"))
+    random = randomness("", model_fn, ids_of(batch), pad)
+    test = "the batch was run twice"
     with nullcontext() if module is None else evaluating(module):
-        if randomness("", model_fn, ids_of(batch), pad): return findings
+        if randomness("", model_fn, ids_of(batch), pad):
+            text = "Two runs of one batch differ: dropout is on"
+            return Findings([Finding("random", text, test)])
         p = _Patient(model_fn, batch, pad, module)
         for check in _CHECKS:
             findings += check(p)
@@ -358,4 +369,6 @@ def doctor(
         findings += _check_loss_function(p, loss_fn)
         if trained: findings += _check_predictions(p)
         if module is not None: findings += [*_check_gradients(p), *_check_copies(p)]
+    if random: findings.append(Finding("random", "The model is in training mode, where dropout is "
+                                       "on: call its eval() before it is used", test))
     return findings
