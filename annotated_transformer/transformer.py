@@ -476,8 +476,10 @@ class Batch:
         tgt:Tensor|None=None, # Target ids that begin with `<s>` `(B, T+1)`; None: source only
         pad:int=2,            # Id of `<blank>`
     ):
-        for ids in (src, tgt):
-            if ids is not None and (ids.dim() != 2 or ids.is_floating_point()):
+        for ids in (src,) if tgt is None else (src, tgt):
+            if not isinstance(ids, Tensor):
+                raise TypeError(f"{type(ids).__name__}: not a tensor of token ids (B, T)")
+            if ids.dim() != 2 or ids.is_floating_point():
                 raise ValueError(f"shape {tuple(ids.shape)}, {ids.dtype}: not token ids (B, T)")
         if tgt is not None and len(src) != len(tgt):
             raise ValueError(f"{len(src)} rows of source ids, {len(tgt)} of target ids")
@@ -528,6 +530,8 @@ class LabelSmoothing(nn.Module):
 class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self, generator:nn.Module, criterion:nn.Module):
+        if isinstance(criterion, nn.modules.loss._Loss) and criterion.reduction != "sum":
+            raise ValueError(f"reduction={criterion.reduction!r}: the criterion must give a sum")
         self.generator, self.criterion = generator, criterion
     def __call__(self, x:Tensor, y:Tensor, norm)->tuple[Tensor, Tensor]:
         "Loss of hidden states `(B, T, D)`, labels `(B, T)`: detached sum, sum divided by `norm`."
@@ -644,6 +648,7 @@ def greedy_decode(
     "Choose the most probable token at every step (§3)."
     if end_symbol is not None and pad in (start_symbol, end_symbol):
         raise ValueError(f"pad={pad} is also the start or end symbol")
+    if src.dim() != 2: raise ValueError(f"src has shape {tuple(src.shape)}, not (B, S)")
     was_training = model.training
     model.eval()
     memory = model.encode(src, src_mask)
