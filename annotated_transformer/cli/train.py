@@ -11,6 +11,7 @@ import os
 import shlex
 import shutil
 import sys
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -205,11 +206,14 @@ def _remove_unused(folder):
     with suppress(OSError): folder.rmdir()
 
 # %% ../../nbs/77_cli_train.ipynb #67d4df61
-def _epoch_callback(folder, epochs, samples=()):
+def _epoch_callback(folder, epochs, samples=(), minutes=None):
     "Return a function that reports an epoch to the terminal and, if installed, to TensorBoard."
     from tqdm import tqdm
+    began = time.perf_counter()
     def print_epoch(row):
         left = row["seconds"] * (epochs / row["epoch"] - 1)
+        spent = min(row["seconds"], time.perf_counter() - began) # of this command
+        if minutes is not None: left = min(left, 60 * minutes - spent)
         rest = f", about {left:.0f} s left" if left > 0 else ""
         speed = f"{row['tokens_per_s']:,} tokens/s, {row['seconds']:.0f} s"
         tqdm.write(f"{headline(row)}, {speed}{rest}")
@@ -268,8 +272,9 @@ def train(
                          "size"]=False,
     shortlist:Annotated[bool, "Lexical table in the folder, for the option --shortlist of "
                               "at-translate"]=False,
-    cache_dir:Annotated[str, "Folder for encoded pairs, for large corpora; needs pip install "
-                             "'.[data]' (default: memory)"]=None,
+    cache_dir:Annotated[str, "Folder for encoded pairs of large corpora; the texts go to "
+                             "<cache_dir>-texts; needs pip install '.[data]' (default: "
+                             "memory)"]=None,
     filter:Annotated[bool, "Only training pairs of 3 to 150 words with a length ratio of at most "
                            "2"]=False,
     typed:Annotated[float, "Share of the training pairs that get a copy as people type it "
@@ -448,7 +453,7 @@ def _run_training(given, command, world):
             config, training, further = _further(given, config, training)
             if further: vocab = None # that of the start
             train, valid, test = load_parts(
-                given.data, given.pair, given.cache_dir is not None, filtered=given.filter,
+                given.data, given.pair, _text_folder(given.cache_dir), filtered=given.filter,
                 typed=given.typed, skip_bad=given.skip_bad, unescape=given.unescape)
             if _own_corpus(given): training = fitted_batches(training, train)
             if world.first: stack.enter_context(_replacing_run(folder, given.overwrite))
@@ -460,7 +465,8 @@ def _run_training(given, command, world):
             train, valid, config, training, given.tokenizer, vocab, given.pair, given.cache_dir,
             out=folder, resume=given.resume, device=given.device, shard=given.shard,
             progress=sys.stderr.isatty(), check_mean=True,
-            on_epoch=world.first and _epoch_callback(folder, training.epochs, samples),
+            on_epoch=world.first and _epoch_callback(
+                folder, training.epochs, samples, given.minutes),
             engine=given.engine,
             about=about, **further, **options)
         if not world.first: return
@@ -472,6 +478,10 @@ def _run_training(given, command, world):
         _save_and_score(translator, train, test, given, further)
         # the new run has a result, perhaps before its first epoch ends
         shutil.rmtree(_EarlierRun(folder).kept, ignore_errors=True)
+
+def _text_folder(cache_dir):
+    "Folder of the texts beside the one of encoded pairs; False: they stay in memory."
+    return False if cache_dir is None else f"{os.path.normpath(cache_dir)}-texts"
 
 def _own_corpus(given):
     "Whether the recipe was made for another corpus, and --set has no size of the batches."
@@ -538,6 +548,9 @@ def _save_and_score(translator, train, test, given, further):
     print(f"saved in {given.out}")
     if "the time is over" in saved.about["weights"]:
         print(f"at-train --resume --minutes N --out {shlex.quote(given.out)} goes on from there")
+        if saved.history and "of its peak" in saved.about["weights"]:
+            print(f"a run that plans --epochs {len(saved.history)} fits into this time and ends "
+                  "with a low learning rate: its model translates better")
     optional.check()
 
 def _direction_scores(translator, test):

@@ -333,6 +333,7 @@ def _named_errors(library, path):
 def disk_pairs(
     path:str|os.PathLike, # As for `read_pairs`
     pair:str="de-en",     # Languages, source first
+    place=None,           # Folder of the table; None: the cache of `datasets`
     **options,            # `skip_bad` and `unescape` of `read_pairs`
 )->HubPairs:              # The pairs, on disk
     "Read the pairs of a path into a table on disk, once."
@@ -344,7 +345,7 @@ def disk_pairs(
         return HubPairs(library.Dataset.from_dict(dict(translation=[]), columns), pair)
     arguments = dict(path=os.path.abspath(path), pair=pair, files=hashes, options=options, rule=3)
     with _named_errors(library, path):
-        rows = library.Dataset.from_generator(_rows, columns, gen_kwargs=arguments)
+        rows = library.Dataset.from_generator(_rows, columns, place, gen_kwargs=arguments)
         return HubPairs(rows, pair)
 
 # %% ../../nbs/31_corpora.ipynb #2a72d01b
@@ -514,7 +515,7 @@ def load_corpus(
     data:str|os.PathLike="pocket", # Key of `CORPORA`, or a path
     split:str="train",             # `train`, `valid`, `test`, another split, or `all` of a file
     pair:str="de-en",              # Languages, source first
-    on_disk:bool=False,            # Keep the training pairs of a path on disk
+    on_disk:bool|str=False,        # Keep the training pairs of a path on disk, in this folder
     **options,                     # `skip_bad` and `unescape` of `read_pairs`, for a path
 )->Sequence[tuple[str, str]]:      # List, or `HubPairs` on disk
     "Load a split of a named corpus, a folder or a file."
@@ -534,7 +535,8 @@ def load_corpus(
 def _loaded(path, split, pair, on_disk, options):
     "Load a split of a path."
     whole = split.startswith("train") or not path.is_dir() or not _part_file(path, split, pair)
-    read = disk_pairs if on_disk and whole else read_pairs
+    read = read_pairs
+    if on_disk and whole: read = partial(disk_pairs, place=None if on_disk is True else on_disk)
     if options: read = partial(read, **options)
     try: return _from_path(path, split, pair, read)
     except FileNotFoundError as e:
@@ -545,7 +547,7 @@ def _loaded(path, split, pair, on_disk, options):
 def load_splits(
     data:str|os.PathLike="pocket", # As for `load_corpus`
     pair:str="de-en",              # Languages, source first; or both directions, `de-en,en-de`
-    on_disk:bool=False,            # Keep the training pairs of a path on disk
+    on_disk:bool|str=False,        # Keep the training pairs of a path on disk, in this folder
     filtered:bool=False,           # Drop training pairs as `filter_pairs` does
     typed:float=0.,                # Share of the training pairs that get a typed copy
     **options,                     # `skip_bad` and `unescape` of `read_pairs`, for a path

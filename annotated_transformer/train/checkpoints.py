@@ -358,6 +358,10 @@ def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer
     same = kind == type(optimizer).__name__
     same = same and [group["params"] for group in stored] == [group["params"] for group in groups]
     same = same and all(_is_complete(optimizer, state, group) for group in groups)
+    saved, own = (sum(len(group["params"]) for group in each) for each in (stored, groups))
+    if saved != own:
+        raise ValueError(f"{path} is the state of {saved} parameters, this optimizer has {own}: "
+                         "give it the parameters that it had.")
     if not same or not _has_shapes(optimizer, state):
         raise ValueError(f"{path} is the state of another optimizer ({kind[:50]}).")
     _check_state(tensors, optimizer, path)

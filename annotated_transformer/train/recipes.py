@@ -205,7 +205,7 @@ def load_mixture(
     pair:str="de-en",   # Languages, source first
     filtered:bool=False, # Drop training pairs as `filter_pairs` does
     typed:float=0.,     # Share of the training pairs that get a typed copy
-    on_disk:bool=False, # Keep the training pairs of paths on disk
+    on_disk:bool|str=False, # Keep the training pairs of paths on disk, in this folder
     **options,          # `skip_bad` and `unescape` of `read_pairs`, for paths
 )->dict[str, Sequence]: # Pairs of `train`, `valid` and `test`
     "Load the three splits of several corpora."

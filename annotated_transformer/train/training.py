@@ -9,6 +9,7 @@ __all__ = ['check_batches', 'BatchLoop', 'mean_loss', 'nll', 'lr_schedule', 'war
 import math
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -458,7 +459,9 @@ def _make_epochs(run, train, valid, schedule):
     from tqdm import tqdm
     show = run.options.progress and run.context.first
     total = run.config.epochs * _epoch_tokens(train, run.config)
-    bar = tqdm(total=total, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not show)
+    live = "ipykernel" in sys.modules or (sys.stderr and sys.stderr.isatty())
+    bar = tqdm(total=total, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not show,
+               mininterval=.1 if live else 30) # in a file, each state is a line
     with stop_signals() as signals, bar:
         while not run.end:
             row = _train_epoch(run, train, valid, schedule, bar, signals)
@@ -518,6 +521,13 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
     return f"{name} ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
 
 # %% ../../nbs/39_training.ipynb #37a00007
+def _rate_left(run, train, rates):
+    "Remark on a cosine schedule that was cut off."
+    if run.config.schedule != "cosine": return ""
+    warmup, _ = warmup_and_length(train, run.config, run.restart)
+    share = rates(run.state.step) / rates(run.restart + warmup)
+    return f", with its learning rate at {share:.0%} of its peak" if share > .1 else ""
+
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
     train:TokenBatches,        # Training pairs
@@ -533,6 +543,9 @@ def fit(
         folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
         with tuned_memory(device), folder, _own_generator(device):
             with phase("loading the checkpoint", on=settings.resume): start_run(run)
+            if run.end:
+                warnings.warn(f"nothing was left to train: {run.end}. More epochs make a run "
+                              "longer.", stacklevel=2)
             rates = lr_schedule(model, train, config, run.restart)
             schedule = scheduler(run.worker.optimizer, rates, run.state.step)
             _make_epochs(run, train, valid, schedule)
@@ -540,7 +553,8 @@ def fit(
         if run.restart: text += f"; the schedule began anew after update {run.restart}"
         place = f"after epoch {len(run.history)}"
         if run.cut: place = f"in epoch {len(run.history) + 1}, after update {run.state.step:,}"
-        if len(run.history) < config.epochs: text += f"; ended {place}: {run.end}"
+        if len(run.history) < config.epochs:
+            text += f"; ended {place}: {run.end}{_rate_left(run, train, rates)}"
         if settings.on_result: settings.on_result(text)
         move_model(model, device).eval()
     return run.history
