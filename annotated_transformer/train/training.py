@@ -261,6 +261,11 @@ def _epoch_batches(run, train, epoch):
     return _move_batches(batches, run.worker.device)
 
 # %% ../../nbs/39_training.ipynb #37a00003
+def _updates_of(run, train):
+    "Number of updates of the current epoch."
+    size = run.config.updates_per_epoch * run.config.accum_iter
+    return math.ceil(len(train.places(len(run.history), size)) / run.config.accum_iter)
+
 def _make_updates(run, train, scheduler, bar, signals, current):
     "Make the updates that are left of an epoch; bar and phase count target tokens."
     epoch = len(run.history) + 1
@@ -284,7 +289,8 @@ def _make_updates(run, train, scheduler, bar, signals, current):
             nats = f"{loss / max(tokens, 1):.3f}"
             lr = f"{run.worker.optimizer.param_groups[0]['lr']:.1e}"
             bar.set_postfix(epoch=epoch, loss=nats, lr=lr, refresh=False)
-            if run.cut: return
+            if run.cut and run.progress.updates < _updates_of(run, train): return
+    run.cut = False # also where the time was over after the last update
 
 # %% ../../nbs/39_training.ipynb #37a00004
 def _validate(run, model, valid):
