@@ -19,7 +19,8 @@ from annotated_transformer.engine.fast import (
     packed_projection, plain, shared_copy,
 )
 from .engine.cache import CachedStep, KVCache, can_cache
-from .engine.products import Program, float_linear
+from .engine.packed import float_linear
+from .engine.products import Program
 from .engine.program import IncrementalDecoder
 from .data.normalize import clean_text
 from .files import file_hash

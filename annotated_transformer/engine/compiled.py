@@ -28,13 +28,6 @@ import torch.nn.functional as F
 from fastcore.basics import patch
 from torch import Tensor, nn
 
-from annotated_transformer.engine.products import (
-    PACKED,
-    DecoderProducts,
-    FloatProduct,
-    Norm,
-    integer_sums,
-)
 from annotated_transformer.files import (
     atomic_file,
     check_owner,
@@ -48,6 +41,8 @@ from ..checks import short_text
 from ..layers import GELUNetwork, SiLUNetwork, SwiGLU
 from ..signals import phase
 from ..transformer import PositionwiseFeedForward
+from .packed import PACKED, FloatProduct, integer_sums
+from .products import DecoderProducts, Norm
 
 # %% ../../nbs/19a_compiled.ipynb #19c00007
 NETWORKS = {PositionwiseFeedForward: "relu", GELUNetwork: "gelu", SiLUNetwork: "silu",
@@ -629,8 +624,8 @@ def dynamic_sizes(
 # %% ../../nbs/19a_compiled.ipynb #19c00022
 def processor()->str:
     "Return what compiled code depends on beside the form: processor, torch and modules."
-    modules = "annotated_transformer.engine.compiled", "annotated_transformer.engine.products"
-    own = [file_hash(find_spec(name).origin) for name in modules]
+    names = "compiled", "packed", "products"
+    own = [file_hash(find_spec(f"annotated_transformer.engine.{name}").origin) for name in names]
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     flags = [line for line in lines if line.startswith(("flags", "Features"))][:1]

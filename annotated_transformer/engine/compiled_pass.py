@@ -31,7 +31,8 @@ from ..checks import short_text
 from ..positions import angles
 from .buffers import bucket_size
 from .int8 import has_vnni, int8_linear
-from .products import float_linear, program_of
+from .packed import float_linear
+from .products import program_of
 from .program import DecoderPass, is_known, read_source
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00050

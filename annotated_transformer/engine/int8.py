@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .products import float_linear, integer_sums
+from .packed import float_linear, integer_sums
 
 # %% ../../nbs/19_int8.ipynb #c567d548
 SMALLEST = torch.finfo(torch.float32).tiny # Scale of a row of zeros: a normal number
