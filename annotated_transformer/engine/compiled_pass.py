@@ -32,8 +32,9 @@ from ..positions import angles
 from .buffers import bucket_size
 from .int8 import has_vnni, int8_linear
 from .packed import float_linear
+from .passes import DecoderPass, read_source
 from .products import program_of
-from .program import DecoderPass, is_known, read_source
+from .program import is_known
 
 # %% ../../nbs/19b_compiled_pass.ipynb #19d00050
 def warn_not_compiled(
