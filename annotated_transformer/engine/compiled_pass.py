@@ -18,7 +18,6 @@ from fastcore.basics import patch
 from torch import Tensor, nn
 
 from annotated_transformer.engine.compiled import (
-    LayerForm,
     code_file,
     layer_form,
     product_tensors,
@@ -30,6 +29,7 @@ from annotated_transformer.engine.compiled import (
 from ..checks import short_text
 from ..positions import angles
 from .buffers import bucket_size
+from .compiled_steps import LayerForm
 from .int8 import has_vnni, int8_linear
 from .packed import float_linear
 from .passes import DecoderPass, read_source
