@@ -396,7 +396,7 @@ class EncoderDecoder(nn.Module):
         return self.decoder(self.tgt_embed(tgt), memory, src_mask, tgt_mask)
 
     def forward(self, src, tgt, src_mask=None, tgt_mask=None): # `(B, T, D)`
-        "Encode, then decode; return hidden states."
+        "Encode, then decode; return hidden states. Without masks all positions are seen."
         return self.decode(self.encode(src, src_mask), src_mask, tgt, tgt_mask)
 
 # %% ../nbs/01_transformer.ipynb #25d24b71
@@ -476,9 +476,10 @@ class Batch:
         tgt:Tensor|None=None, # Target ids that begin with `<s>` `(B, T+1)`; None: source only
         pad:int=2,            # Id of `<blank>`
     ):
+        if type(pad) is not int: raise TypeError(f"pad={pad!r} is not the id of a token")
         for ids in (src,) if tgt is None else (src, tgt):
             if not isinstance(ids, Tensor):
-                raise TypeError(f"{type(ids).__name__}: not a tensor of token ids (B, T)")
+                raise TypeError(f"{type(ids).__name__}: give a tensor of token ids (B, T)")
             if ids.dim() != 2 or ids.is_floating_point():
                 raise ValueError(f"shape {tuple(ids.shape)}, {ids.dtype}: not token ids (B, T)")
         if tgt is not None and len(src) != len(tgt):
@@ -531,7 +532,7 @@ class SimpleLossCompute:
     "Generator, criterion and division by the tokens of the whole update."
     def __init__(self, generator:nn.Module, criterion:nn.Module):
         if isinstance(criterion, nn.modules.loss._Loss) and criterion.reduction != "sum":
-            raise ValueError(f"reduction={criterion.reduction!r}: the criterion must give a sum")
+            raise ValueError(f"reduction={criterion.reduction!r}: give reduction='sum'")
         self.generator, self.criterion = generator, criterion
     def __call__(self, x:Tensor, y:Tensor, norm)->tuple[Tensor, Tensor]:
         "Loss of hidden states `(B, T, D)`, labels `(B, T)`: detached sum, sum divided by `norm`."
@@ -589,6 +590,8 @@ def run_epoch(
     if mode not in ("train", "train+log", "eval"):
         raise ValueError(f"mode={mode!r} is not 'train', 'train+log' or 'eval'")
     check_sizes(accum_iter=accum_iter)
+    if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+        raise TypeError("ReduceLROnPlateau: give None, and call its step(loss) afterwards")
     training = mode != "eval"
     state = train_state or TrainState()
     model.train(training)
@@ -649,16 +652,18 @@ def greedy_decode(
     if end_symbol is not None and pad in (start_symbol, end_symbol):
         raise ValueError(f"pad={pad} is also the start or end symbol")
     if src.dim() != 2: raise ValueError(f"src has shape {tuple(src.shape)}, not (B, S)")
-    was_training = model.training
+    training = [module for module in model.modules() if module.training]
     model.eval()
-    memory = model.encode(src, src_mask)
-    out = src.new_full((len(src), 1), start_symbol)
-    if begin is not None: out = torch.cat([out, begin], 1)
-    ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
-    while out.size(1) < max_len and not ended.all():
-        hidden = model.decode(memory, src_mask, out, subsequent_mask(out.size(1), src.device))
-        token = model.generator(hidden[:, -1]).argmax(-1).masked_fill(ended, pad)
-        out = torch.cat([out, token[:, None]], 1)
-        if end_symbol is not None: ended |= token == end_symbol
-    model.train(was_training)
+    try:
+        memory = model.encode(src, src_mask)
+        out = src.new_full((len(src), 1), start_symbol)
+        if begin is not None: out = torch.cat([out, begin], 1)
+        ended = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+        while out.size(1) < max_len and not ended.all():
+            hidden = model.decode(memory, src_mask, out, subsequent_mask(out.size(1), src.device))
+            token = model.generator(hidden[:, -1]).argmax(-1).masked_fill(ended, pad)
+            out = torch.cat([out, token[:, None]], 1)
+            if end_symbol is not None: ended |= token == end_symbol
+    finally:
+        for module in training: module.training = True
     return out
