@@ -23,8 +23,9 @@ from annotated_transformer.transformer import (
     subsequent_mask,
 )
 
-from ..checks import check_ids
+from ..checks import check_ids, check_number
 from ..engine.cache import output_logits
+from ..train.checkpoints import unwrap
 from .architecture import unfused
 
 # %% ../../nbs/83a_any_model.ipynb #doc00008
@@ -43,7 +44,10 @@ def pad_of(
     pad:int|None,   # Id that is given; None: that of the model, or 2
 )->int:             # Id of padding
     "Id of padding: the given one, that of a model of transformers, or ours."
-    if pad is not None: return pad
+    if pad is not None:
+        check_number("pad", pad, -2**63, whole=True)
+        return pad
+    if isinstance(model, nn.Module): model = unwrap(model)
     config = vars(model).get("config") if isinstance(model, nn.Module) else None
     own = vars(config).get("pad_token_id") if config is not None else None
     return 2 if own is None else own
@@ -98,6 +102,7 @@ def as_function(
     pad:int|None=None, # Id of padding; None: that of the model, or 2
 )->Callable:           # Source and target ids `(B, S)`, `(B, T)` -> logits `(B, T, V)`
     "Call any encoder-decoder model in one way."
+    if isinstance(model, nn.Module): model = unwrap(model)
     pad = pad_of(model, pad)
     if isinstance(model, EncoderDecoder):
         def call(src, tgt):
@@ -116,7 +121,12 @@ def as_function(
     else:
         _check_call(model)
         call = model
-    return lambda src, tgt: _only_logits(call(src, tgt), src, tgt)
+    def run(src, tgt):
+        try: return _only_logits(call(src, tgt), src, tgt)
+        except IndexError as e:
+            raise IndexError(f"{e}: is an id above {int(max(src.max(), tgt.max()))} in the tables "
+                             "of the model?") from e
+    return run
 
 # %% ../../nbs/83a_any_model.ipynb #doc00010
 def ids_of(

@@ -31,6 +31,7 @@ from annotated_transformer.lab.any_model import (
 from ..engine.fast import plain
 from ..inference.foreign import read_other
 from ..inference.names import recognize, rename
+from ..train.checkpoints import unwrap
 from ..transformer import EncoderDecoder
 from .architecture import unfused
 from .causes import find_edits
@@ -154,9 +155,9 @@ class _Side:
         self.ids, self.pad = ids, pad
         self.module = self.double = None
         if isinstance(model, nn.Module):
-            self.module = copy.deepcopy(model).eval()
+            self.module = copy.deepcopy(unwrap(model)).eval()
             self.double = copy.deepcopy(self.module).double()
-        self.call = as_function(self.module or model, pad)
+        self.call = as_function(model if self.module is None else self.module, pad)
         self.exact = self.module is not None
         self.logits = self._run()
 

@@ -28,6 +28,7 @@ from annotated_transformer.lab.any_model import (
 
 from ..checks import short_text
 from ..inference.decoding import evaluating
+from ..train.checkpoints import unwrap
 from ..transformer import Batch
 from .architecture import unfused
 
@@ -353,6 +354,7 @@ def doctor(
     trained:bool=True,         # False: its predictions mean nothing yet
 )->Findings:
     "Examine any encoder-decoder model; each finding names the test that failed."
+    if isinstance(model_fn, nn.Module): model_fn = unwrap(model_fn)
     module = model_fn if isinstance(model_fn, nn.Module) else model
     findings = Findings()
     pad = pad_of(model_fn, pad)
