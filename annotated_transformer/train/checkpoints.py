@@ -387,6 +387,8 @@ def to_plain(
     if isinstance(value, float) and not math.isfinite(value): return {"<float>": str(value)}
     if isinstance(value, tuple): return {"<tuple>": [*map(to_plain, value)]}
     if isinstance(value, list): return [*map(to_plain, value)]
+    if isinstance(value, (nn.Module, torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler)):
+        raise TypeError(f"state has an object ({type(value).__name__}): give its state_dict().")
     if not isinstance(value, dict): return value
     name = "<Counter>" if isinstance(value, Counter) else "<dict>"
     plain = name == "<dict>" and all(isinstance(k, str) and k[:1] != "<" for k in value)
@@ -423,6 +425,12 @@ def save_checkpoint(
     mean:nn.Module|None=None, # Moving average of the model
 )->Path:             # The folder
     "Save weights and optimizer as safetensors, the rest as JSON, with a manifest."
+    kinds = dict(model=(model, nn.Module), optimizer=(optimizer, torch.optim.Optimizer),
+                 state=(state, dict))
+    for name, (value, kind) in kinds.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} is a {type(value).__name__}, not a {kind.__name__}; weights "
+                            "alone are saved by save_weights.")
     text = to_strict_json(to_plain(state), "state")
     for each in (model,) if mean is None else (model, mean): # not by truth: some have a length
         weights = unique_tensors(each)
@@ -447,7 +455,12 @@ def read_state(
 
 def check_checkpoint(folder)->Path: # Its present place, see `resolve_backup`
     "Raise if a file of a checkpoint is missing, changed or of the wrong format."
-    folder = check_manifest(folder)
+    try: folder = check_manifest(folder)
+    except FileNotFoundError:
+        epochs = epoch_folders(folder) if os.path.isdir(folder) else []
+        if not epochs: raise
+        raise FileNotFoundError(f"{folder} is the folder of a run: give one of its checkpoints, "
+                                f"such as {epochs[-1]}.") from None
     for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
         if not (folder/name).is_file():
             raise FileNotFoundError(f"{folder} holds no {name}: it is no checkpoint.")
@@ -464,6 +477,11 @@ def load_checkpoint(
     folder = check_checkpoint(folder)
     state = read_state(folder)
     weights = read_weights(model, folder/"model.safetensors")
+    own = {id(p) for p in model.parameters()}
+    if optimizer is not None and not any(id(p) in own for group in optimizer.param_groups
+                                         for p in group["params"]):
+        raise ValueError("the optimizer updates no parameter of the model: make it from "
+                         "model.parameters().")
     if optimizer is not None: load_optimizer(optimizer, folder/"optimizer.safetensors")
     copy_weights(model, weights)
     return state
