@@ -122,6 +122,7 @@ def similar_setting(
 )->str|None:       # A setting, or an accepted name; None: none is similar
     "Guess which setting is meant."
     words = [short_repr(text).strip("'").lower() for text in (name, value)]
+    if slips := get_close_matches(words[0], names, 1, .9): return slips[0] # one wrong letter
     for word in words:
         for synonym, setting in synonyms.items():
             if synonym in word and setting.partition("=")[0] in names:

@@ -30,6 +30,18 @@ from annotated_transformer.cli.base import (
     run_command,
     user_path,
 )
+from annotated_transformer.data.corpora import (
+    CORPORA,
+    load_splits,
+    warn_of_exchanged,
+    warn_of_known,
+)
+from annotated_transformer.train.checkpoints import (
+    checkpoints,
+    epoch_folders,
+    read_state,
+    training_folder,
+)
 from annotated_transformer.train.monitoring import (
     Speed,
     all_of,
@@ -54,6 +66,7 @@ from annotated_transformer.train.recipes import (
 from annotated_transformer.train.run import (
     METRICS,
     RunOptions,
+    check_settings,
     has_checkpoint,
     lock_folder,
     run_folder,
@@ -62,7 +75,6 @@ from annotated_transformer.train.run import (
 from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
-from ..data.corpora import CORPORA, load_splits, warn_of_known
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
@@ -70,7 +82,6 @@ from ..inference.evaluation import Scores
 from ..inference.model_folder import check_place, read_config
 from ..inference.translator import Translator, check_outputs, check_start
 from ..signals import phase
-from ..train.checkpoints import checkpoints, epoch_folders, training_folder
 from ..train.distributed import int_of, join_processes
 from ..train.hardware import hardware, memory_error
 
@@ -84,6 +95,7 @@ def load_parts(data, pair, on_disk=False, **options):
         if several: parts = load_mixture(corpora, pair, on_disk=on_disk, **options)
         else: parts = load_splits(data, pair, on_disk, **options)
         if not several and os.path.isdir(data) and "," not in pair: warn_of_known(data, parts)
+        if "," not in pair: warn_of_exchanged(data, pair, parts["train"])
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
     return list(parts.values())
@@ -242,14 +254,16 @@ def train(
     out:Annotated[str, "Folder of the model; log and checkpoints go to "
                        "<out>-training"]="runs/model",
     epochs:Annotated[int, "Passes over the training pairs (default: those of the recipe)"]=None,
-    minutes:Annotated[float, "Time limit, checked after each update (default: none)"]=None,
+    minutes:Annotated[float, "Time limit of the training, checked after each update; reading and "
+                             "scoring come in addition (default: none)"]=None,
     vocab:Annotated[int, "Size of the joint BPE vocabulary (default: that of the recipe)"]=None,
     tokenizer:Annotated[str, "Tokenizer: bpe (joint subwords) or words (spaCy)"]="bpe",
     precision:Annotated[str, "Precision: auto, fp32 or bf16 (default: auto)"]=None,
     device:Annotated[str, "Device: cpu, cuda or mps (default: the fastest)"]=None,
     seed:Annotated[int, "Seed of weights, batches and dropout (default: 0)"]=None,
     show:Annotated[int, "Number of printed test translations"]=5,
-    from_:Annotated[str, "Saved model to train further, which gives tokenizer and size"]=None,
+    from_:Annotated[str, "Model to train further, which gives tokenizer and size: everyday, "
+                         "everyday-en-de, pocket or a folder"]=None,
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
     old:Annotated[str|list[str], "Corpus of that model, for --mix and its score (default: the one "
                                  "that its config.json names)"]=None,
@@ -353,7 +367,18 @@ def _plan_training(given, world):
     check_choice("engine", given.engine, ("fast", "plain"))
     folder = check_out(given.out, given.resume, given.overwrite)
     if given.cache_dir is not None: _check_cache(given.cache_dir, given.out, folder)
+    if given.cache_dir is not None and training.bpe_dropout: # before texts are stored
+        value = training.bpe_dropout
+        raise ValueError(f"bpe_dropout={value} and --cache_dir exclude each other.")
+    if given.resume: _check_vocab(folder, given.vocab)
     return config, training, vocab, folder, options
+
+def _check_vocab(folder, vocab):
+    "Raise if a size of the vocabulary is given that the run to resume does not have."
+    for place in (folder/"unfinished", *epoch_folders(folder)) if vocab is not None else ():
+        try: began = read_state(place)["settings"]["vocab_size"]
+        except (ValueError, TypeError, OSError, LookupError): continue # the run itself names faults
+        return check_settings(dict(vocab_size=began), dict(vocab_size=vocab))
 
 def _usual_typed(name, preset):
     "Share of the pairs that get a typed copy in a recipe."
@@ -412,7 +437,12 @@ def _earlier_parts(start, given):
     try:
         corpora = given.old or _earlier_corpora(start, given.from_)
         if not corpora: raise ValueError(f"the config.json of {given.from_} names none.")
-        train, valid, _ = load_parts(corpora if len(corpora) > 1 else corpora[0], given.pair)
+        command = str(start.about.get("command")) # what its corpus was read with holds again
+        named = len(corpora) == 1 and corpora[0] in CORPORA # it has no faults
+        options = {name: not named and (vars(given)[name] or f"--{name}" in command)
+                   for name in ("skip_bad", "unescape")}
+        train, valid, _ = load_parts(corpora if len(corpora) > 1 else corpora[0], given.pair,
+                                     **options)
     except (ValueError, TypeError, OSError, ImportError) as e:
         reason = f"{short_text(e, 200).rstrip('.')}; --old CORPUS gives its place"
         if given.mix: raise ValueError(f"--mix needs the earlier corpus: {reason}.") from None

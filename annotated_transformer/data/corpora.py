@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['POCKET_DIGESTS', 'CORPORA', 'Filtered', 'filter_pairs', 'hub_library', 'without_bars', 'HubPairs', 'StreamedPairs',
            'keep_on_disk', 'JoinedPairs', 'as_pairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs',
-           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'warn_of_known', 'TypedPairs',
-           'with_copies']
+           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'warn_of_exchanged',
+           'warn_of_known', 'TypedPairs', 'with_copies']
 
 # %% ../../nbs/31_corpora.ipynb #ff5c3902
 import hashlib
@@ -24,6 +24,13 @@ from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
+from annotated_transformer.data.normalize import (
+    clean_text,
+    guess_language,
+    is_empty,
+    language_code,
+    unescape,
+)
 from annotated_transformer.data.pairs import (
     check_pair_list,
     checked_pairs,
@@ -39,7 +46,6 @@ from ..files import file_hash
 from .everyday import everyday_pairs
 from .multi30k import multi30k
 from .noise import typed_pairs
-from .normalize import clean_text, is_empty, unescape
 from .pocket import pocket_pairs
 
 # %% ../../nbs/31_corpora.ipynb #3792aa45
@@ -127,7 +133,8 @@ def _row_keys(rows, pair):
                          f"it has {short_repr(sorted(inner))}.")
     found = _found_keys(columns, src, tgt)
     if found: return False, found
-    raise ValueError(f"the columns are {short_repr(columns)}, and none is `translation`.")
+    raise ValueError(f"the columns are {short_repr(columns)}, and none is `translation`: name two "
+                     f"of them {src} and {tgt}.")
 
 def _found_keys(names, src, tgt):
     "Return the names that state source and target, or None."
@@ -317,14 +324,16 @@ def _rows(path, pair, files, options, rule):
         yield dict(translation={src: source, tgt: target})
 
 @contextmanager
-def _named_errors(library, path):
-    "Name the folder in errors of the library's cache; pass on errors of the corpus."
-    place = f"{library.config.HF_DATASETS_CACHE} (HF_DATASETS_CACHE)"
+def _named_errors(library, path, folder=None):
+    "Name the folder in errors of a table; pass on errors of the corpus."
+    place = folder or f"{library.config.HF_DATASETS_CACHE} (HF_DATASETS_CACHE)"
+    new = folder and not os.path.exists(folder)
     try:
         try: yield
         except library.exceptions.DatasetGenerationError as e: raise (e.__cause__ or e) from None
     except (OSError, require("pyarrow", ".[data]").ArrowInvalid) as e:
         if isinstance(e, OSError) and e.errno is not None:
+            if new: shutil.rmtree(folder, ignore_errors=True) # half a table
             reason = f"could not be kept in {place}, {e.strerror}."
             raise OSError(f"the table of {path} {reason}") from None
         raise ValueError(f"the table of {path} in {place} is damaged ({short_text(e)}).") from None
@@ -344,7 +353,7 @@ def disk_pairs(
     if next(read(), None) is None:  # the library makes no table of an empty file
         return HubPairs(library.Dataset.from_dict(dict(translation=[]), columns), pair)
     arguments = dict(path=os.path.abspath(path), pair=pair, files=hashes, options=options, rule=3)
-    with _named_errors(library, path):
+    with _named_errors(library, path, place):
         rows = library.Dataset.from_generator(_rows, columns, place, gen_kwargs=arguments)
         return HubPairs(rows, pair)
 
@@ -569,6 +578,20 @@ def load_splits(
     if filtered: splits["train"] = _drop_doubtful(data, splits["train"])
     if typed: splits["train"] = with_copies(splits["train"], typed, pair)
     return splits
+
+# %% ../../nbs/31_corpora.ipynb #cbbf0001
+def warn_of_exchanged(
+    data,  # Name of the corpus, for the message
+    pair,  # Languages, source first
+    pairs, # Training pairs
+)->None:
+    "Warn where the columns seem to hold the other language."
+    stated = [language_code(lang) for lang in pair.split("-")]
+    guesses = [guess_language(side) for side in zip(*islice(pairs, 1000))]
+    if stated[0] != stated[1] and guesses == stated[::-1]:
+        other = "-".join(stated[::-1])
+        warnings.warn(f"{data}: the sources look like {guesses[0]}, the targets like {guesses[1]}: "
+                      f"give pair {other}, or exchange the columns.", stacklevel=3)
 
 def warn_of_known(
     data,   # Name of the corpus, for the message

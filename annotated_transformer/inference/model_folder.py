@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import torch
@@ -486,8 +487,9 @@ class SavedModel:
         if not self.folder.is_dir():
             training = training_folder(self.folder) # os.path: its name may be too long
             last = epoch_folders(training)[-1:] if os.path.isdir(training) else []
-            hint = f"its training was not finished, and {last[0]} is its last epoch." if last \
-                else _SAVED
+            near = get_close_matches(str(folder).lower(), BUILT_IN, 1)
+            hint = f"did you mean {near[0]!r}, a model of the package?" if near else _SAVED
+            if last: hint = f"its training was not finished, and {last[0]} is its last epoch."
             raise FileNotFoundError(f"{self.folder} is not a folder: {hint}")
         for name, kind in _NO_MODEL.items():
             if (self.folder/name).is_file(): raise ValueError(f"{self.folder} is {kind}.")

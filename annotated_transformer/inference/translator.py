@@ -86,6 +86,7 @@ from annotated_transformer.train.checkpoints import (
     weights_sums,
 )
 from annotated_transformer.train.recipes import (
+    check_apart,
     check_pairs,
     fitted_batches,
     further_training,
@@ -217,7 +218,7 @@ class TextModel:
         **options,                                 # Options of `train.training.fit`, such as `out`
     ):                                             # -> Translator
         "Train a translator on sentence pairs."
-        check_run_options(options, "further_training" if start else "TrainingConfig")
+        _check_options(options, start, cache_dir)
         if isinstance(start, (str, os.PathLike)): start = cls.from_pretrained(start, "cpu")
         parent = _Parent(start, old, mix, fixed, pair, new_pieces, vocab_size)
         training = _fitting(training, train, start)
@@ -764,6 +765,17 @@ def _check_pieces(tokenizers, new_pieces, fixed=()):
             raise ValueError(f"new_pieces={new_pieces} needs a SubwordTokenizer, not a "
                              f"{type(tokenizer).__name__}.")
 
+_PER_PIECE = 20 # pairs for each new piece, fewer of which hardly teach it
+
+def _warn_of_pieces(wanted, added, pairs):
+    "Warn where the pairs give fewer pieces, or are too few to teach them."
+    if added < wanted:
+        warnings.warn(f"the new pairs give {added:,} new pieces, not {wanted:,}.", stacklevel=5)
+    if pairs < _PER_PIECE * added:
+        warnings.warn(f"{added:,} new pieces for {pairs:,} pairs: it takes {_PER_PIECE} pairs or "
+                      "more to learn a piece. Fewer pieces, or none, may translate better.",
+                      stacklevel=5)
+
 def _with_pieces(tokenizers, pairs, new_pieces):
     "Both tokenizers with pieces of new pairs."
     with phase("learning new pieces"):
@@ -817,7 +829,9 @@ class _Parent:
             raise ValueError(f"vocab_size={vocab_size}, but the vocabulary is that of start: give "
                              "new_pieces to add some.")
         own = ",".join(start.about.get("directions") or [start.about.get("pair", pair)])
-        if own != pair: raise ValueError(f"pair={pair!r}, but start translates {own!r}.")
+        if own != pair:
+            raise ValueError(f"pair={pair!r}, but start translates {own!r}: give that pair, or "
+                             "another start ('everyday': de-en, 'everyday-en-de': en-de).")
         check_number("mix", self.mix, 0, 0.99)
         if mix and old is None:
             raise ValueError(f"mix={mix} needs old, the earlier training pairs.")
@@ -848,9 +862,7 @@ class _Parent:
         if not self.new_pieces: return own
         tokenizers = _with_pieces(own, islice(train, self.originals or self.count), self.new_pieces)
         added = self.origin["added_pieces"] = len(tokenizers[1]) - len(own[1])
-        if added < self.new_pieces:
-            warnings.warn(f"the new pairs give {added:,} new pieces, not {self.new_pieces:,}.",
-                          stacklevel=4)
+        _warn_of_pieces(self.new_pieces, added, self.originals or self.count or len(train))
         return tokenizers
 
     def config(self, config):
@@ -914,9 +926,9 @@ class _TranslationData:
         else:
             train = check_pairs(train, "train")
             digest = pairs_digest(train)
-            for name, now in dict(start=parent.facts.get("start"), data=digest).items():
-                if (began := _begun_with(options, name)) is not None: # before what takes long
-                    check_settings({name: began}, {name: now})
+            now = dict(start=parent.facts.get("start"), mix=parent.facts.get("mix"), data=digest)
+            began = {name: _begun_with(options, name) for name in now}
+            if began["data"] is not None: check_settings(began, now) # before what takes long
             self.tokenizers = parent.tokenizers(train)
             if self.tokenizers is None:
                 self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair,
@@ -1011,6 +1023,11 @@ def _frozen(model):
 
 # %% ../../nbs/54_translator.ipynb #1371756b
 _RATE = "schedule", "lr_factor", "peak_lr", "warmup_steps"
+
+def _check_options(options, start, cache_dir):
+    "Raise if an option is unknown, or if two folders of a training are not apart."
+    check_run_options(options, "further_training" if start else "TrainingConfig")
+    check_apart(cache_dir, options.get("out"))
 
 def _fitting(training, train, start):
     "Hyper-parameters of a training; batches of the usual size become smaller for few pairs."

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['RECIPES', 'TYPED_SHARES', 'NAMED_RECIPES', 'check_pairs', 'train_tokenizers', 'encode_pairs', 'training_batches',
-           'read_weight', 'repeat_pairs', 'MixedPairs', 'load_mixture', 'mix_pairs', 'stored_batches', 'read_settings',
-           'recipe', 'fitted_batches', 'run_options', 'further_recipe', 'further_training', 'with_pairs']
+           'read_weight', 'repeat_pairs', 'MixedPairs', 'load_mixture', 'mix_pairs', 'check_apart', 'stored_batches',
+           'read_settings', 'recipe', 'fitted_batches', 'run_options', 'further_recipe', 'further_training',
+           'with_pairs']
 
 # %% ../../nbs/41_recipes.ipynb #87cd6613
 import os
@@ -267,6 +268,17 @@ def _check_cache(pairs, cache_dir, training):
     folder = Path(cache_dir).resolve()
     if not folder.name: raise ValueError(f"cache_dir={folder} has no name: give a folder in it.")
     return folder
+
+def check_apart(
+    cache_dir, # Folder of encoded pairs; None: memory
+    out,       # Folder of the run; None: none
+)->None:
+    "Raise if one of the two folders contains the other."
+    if not all(isinstance(each, (str, os.PathLike)) for each in (cache_dir, out)): return
+    place, other = (Path(each).resolve() for each in (cache_dir, out))
+    if place == other or other in place.parents or place in other.parents:
+        raise ValueError(f"cache_dir={cache_dir} and out={out} are one folder, or one lies in the "
+                         "other: give two.")
 
 def _new_vocabulary(pairs, kind, vocab_size, pair):
     "Train tokenizers; return them and their states."
