@@ -7,6 +7,7 @@ __all__ = ['score_words', 'Calibration', 'Confidence', 'calibration_of', 'confid
            'learn_confidence', 'longest_run', 'find_fault', 'find_faults', 'retry_faulty']
 
 # %% ../../nbs/52_confidence.ipynb #52c00003
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -189,6 +190,13 @@ def _copied(source, target):
     longer = [word for word in target if len(word) > 3 and word.islower()]
     return len(longer) >= 2 and sum(word in source for word in longer) > .6 * len(longer)
 
+_EXACT = re.compile(r"(?<!\w)(?:[A-Z]+[-/]?\d[\w/-]*(?<=\w)|\d{4,})(?!\w)") # codes, long numbers
+
+def _number_lost(source, target):
+    "Whether a code or a number of four digits or more is not in the translation."
+    joined = re.sub(r"(?<=\d)[.,](?=\d)", "", target) # 1,000 is 1000
+    return any(text not in target and text not in joined for text in _EXACT.findall(source))
+
 def find_fault(
     calibration:Calibration, # What is usual
     source:str,              # A sentence
@@ -206,6 +214,7 @@ def find_fault(
     if ratio > calibration.longest: return "too long"
     if ratio < calibration.shortest: return "too short"
     if _copied(src, tgt): return "copied"
+    if _number_lost(source, target): return "number"
     return "improbable" if logp.mean() < calibration.floor else ""
 
 def find_faults(
