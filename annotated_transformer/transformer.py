@@ -476,7 +476,7 @@ class Batch:
         tgt:Tensor|None=None, # Target ids that begin with `<s>` `(B, T+1)`; None: source only
         pad:int=2,            # Id of `<blank>`
     ):
-        if type(pad) is not int: raise TypeError(f"pad={pad!r} is not the id of a token")
+        if not isinstance(pad, Integral): raise TypeError(f"pad={pad!r} is not the id of a token")
         for ids in (src,) if tgt is None else (src, tgt):
             if not isinstance(ids, Tensor):
                 raise TypeError(f"{type(ids).__name__}: give a tensor of token ids (B, T)")
@@ -590,9 +590,9 @@ def run_epoch(
     if mode not in ("train", "train+log", "eval"):
         raise ValueError(f"mode={mode!r} is not 'train', 'train+log' or 'eval'")
     check_sizes(accum_iter=accum_iter)
-    if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
-        raise TypeError("ReduceLROnPlateau: give None, and call its step(loss) afterwards")
     training = mode != "eval"
+    if training and isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+        raise TypeError("ReduceLROnPlateau: give None, and call its step(loss) afterwards")
     state = train_state or TrainState()
     model.train(training)
     total, tokens = 0., 0

@@ -30,12 +30,6 @@ from annotated_transformer.cli.base import (
     run_command,
     user_path,
 )
-from annotated_transformer.data.corpora import (
-    CORPORA,
-    load_splits,
-    warn_of_exchanged,
-    warn_of_known,
-)
 from annotated_transformer.train.checkpoints import (
     checkpoints,
     epoch_folders,
@@ -75,6 +69,7 @@ from annotated_transformer.train.run import (
 from ..build import check_fits
 from ..checks import check_choice, check_number, short_repr, short_text
 from ..config import MOVED_FIELDS, list_settings
+from ..data.corpora import CORPORA, load_splits, warn_of_known
 from ..data.shards import check_free
 from ..data.words import SPECIALS
 from ..files import remove_folder
@@ -95,7 +90,6 @@ def load_parts(data, pair, on_disk=False, **options):
         if several: parts = load_mixture(corpora, pair, on_disk=on_disk, **options)
         else: parts = load_splits(data, pair, on_disk, **options)
         if not several and os.path.isdir(data) and "," not in pair: warn_of_known(data, parts)
-        if "," not in pair: warn_of_exchanged(data, pair, parts["train"])
     sizes = ", ".join(f"{len(pairs):,} {split}" for split, pairs in parts.items())
     print(f"{data} {pair}: {sizes} pairs", flush=True)
     return list(parts.values())
@@ -375,7 +369,8 @@ def _plan_training(given, world):
 
 def _check_vocab(folder, vocab):
     "Raise if a size of the vocabulary is given that the run to resume does not have."
-    for place in (folder/"unfinished", *epoch_folders(folder)) if vocab is not None else ():
+    if vocab is None or not has_checkpoint(folder): return
+    for place in (folder/"unfinished", *epoch_folders(folder)):
         try: began = read_state(place)["settings"]["vocab_size"]
         except (ValueError, TypeError, OSError, LookupError): continue # the run itself names faults
         return check_settings(dict(vocab_size=began), dict(vocab_size=vocab))
@@ -439,8 +434,8 @@ def _earlier_parts(start, given):
         if not corpora: raise ValueError(f"the config.json of {given.from_} names none.")
         command = str(start.about.get("command")) # what its corpus was read with holds again
         named = len(corpora) == 1 and corpora[0] in CORPORA # it has no faults
-        options = {name: not named and (vars(given)[name] or f"--{name}" in command)
-                   for name in ("skip_bad", "unescape")}
+        options = dict(unescape=not named and "--unescape" in command, # as it was trained
+                       skip_bad=not named and (given.skip_bad or "--skip_bad" in command))
         train, valid, _ = load_parts(corpora if len(corpora) > 1 else corpora[0], given.pair,
                                      **options)
     except (ValueError, TypeError, OSError, ImportError) as e:
@@ -578,7 +573,7 @@ def _save_and_score(translator, train, test, given, further):
     print(f"saved in {given.out}")
     if "the time is over" in saved.about["weights"]:
         print(f"at-train --resume --minutes N --out {shlex.quote(given.out)} goes on from there")
-        if saved.history and "of its peak" in saved.about["weights"]:
+        if saved.history and not given.resume and "of its peak" in saved.about["weights"]:
             print(f"a run that plans --epochs {len(saved.history)} fits into this time and ends "
                   "with a low learning rate: its model translates better")
     optional.check()

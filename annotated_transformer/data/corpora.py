@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['POCKET_DIGESTS', 'CORPORA', 'Filtered', 'filter_pairs', 'hub_library', 'without_bars', 'HubPairs', 'StreamedPairs',
            'keep_on_disk', 'JoinedPairs', 'as_pairs', 'hub_pairs', 'wmt14', 'iwslt14', 'opus_books', 'disk_pairs',
-           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'warn_of_exchanged',
-           'warn_of_known', 'TypedPairs', 'with_copies']
+           'pairs_digest', 'split_pairs', 'take_pairs', 'load_corpus', 'load_splits', 'warn_of_known', 'TypedPairs',
+           'with_copies']
 
 # %% ../../nbs/31_corpora.ipynb #ff5c3902
 import hashlib
@@ -24,13 +24,6 @@ from itertools import chain, islice, product
 from pathlib import Path
 from typing import NamedTuple
 
-from annotated_transformer.data.normalize import (
-    clean_text,
-    guess_language,
-    is_empty,
-    language_code,
-    unescape,
-)
 from annotated_transformer.data.pairs import (
     check_pair_list,
     checked_pairs,
@@ -46,6 +39,7 @@ from ..files import file_hash
 from .everyday import everyday_pairs
 from .multi30k import multi30k
 from .noise import typed_pairs
+from .normalize import clean_text, is_empty, unescape
 from .pocket import pocket_pairs
 
 # %% ../../nbs/31_corpora.ipynb #3792aa45
@@ -580,19 +574,6 @@ def load_splits(
     return splits
 
 # %% ../../nbs/31_corpora.ipynb #cbbf0001
-def warn_of_exchanged(
-    data,  # Name of the corpus, for the message
-    pair,  # Languages, source first
-    pairs, # Training pairs
-)->None:
-    "Warn where the columns seem to hold the other language."
-    stated = [language_code(lang) for lang in pair.split("-")]
-    guesses = [guess_language(side) for side in zip(*islice(pairs, 1000))]
-    if stated[0] != stated[1] and guesses == stated[::-1]:
-        other = "-".join(stated[::-1])
-        warnings.warn(f"{data}: the sources look like {guesses[0]}, the targets like {guesses[1]}: "
-                      f"give pair {other}, or exchange the columns.", stacklevel=3)
-
 def warn_of_known(
     data,   # Name of the corpus, for the message
     splits, # As from `load_splits`

@@ -433,8 +433,13 @@ def check_languages(
 )->None:
     "Warn if a side is clearly in another language than stated."
     stated = [language_code(lang) for lang in languages(pair)]
-    for lang, code, side, texts in zip(languages(pair), stated, ("source", "target"), zip(*pairs)):
-        guess = guess_language(texts)
+    guesses = [guess_language(texts) for texts in zip(*pairs)]
+    if None not in guesses and guesses == stated[::-1] != stated:
+        warnings.warn(f"{name}: source and target are exchanged, the sources look like "
+                      f"{guesses[0]}: exchange the columns, or give the pair the other way round.",
+                      stacklevel=2)
+        return
+    for lang, code, side, guess in zip(languages(pair), stated, ("source", "target"), guesses):
         known = code in GUESSED or guess in stated
         if guess in (code, None) or not known: continue
         warnings.warn(f"{name}: the {side} sentences look like {guess}, where pair={pair} has "
@@ -445,7 +450,7 @@ _GARBLED = re.compile("Ã[\x80-\xbf\u0152-\u02dc\u2013-\u203a\u20ac\u2122]|â€
 def _watched(pairs, path, pair, clean=False)->Iterator[tuple[str, str]]:
     "Iterate over pairs; warn about their languages, wrong letters and character entities."
     pairs = iter(pairs)
-    first = list(islice(pairs, 200))
+    first = list(islice(pairs, 1000))
     check_languages(first, pair, path)
     escaped = garbled = total = 0
     for src, tgt in chain(first, pairs):

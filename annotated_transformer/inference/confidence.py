@@ -190,12 +190,13 @@ def _copied(source, target):
     longer = [word for word in target if len(word) > 3 and word.islower()]
     return len(longer) >= 2 and sum(word in source for word in longer) > .6 * len(longer)
 
-_EXACT = re.compile(r"(?<!\w)(?:[A-Z]+[-/]?\d[\w/-]*(?<=\w)|\d{4,})(?!\w)") # codes, long numbers
+_EXACT = re.compile(r"(?<!\w)(?:[A-Z]+[-/]?\d[A-Z\d]*(?:[-/][A-Z\d]*\d[A-Z\d]*)*|[1-9]\d{3,4})"
+                    r"(?!\w|[-.,]\w)") # codes such as INC9474, numbers of four or five digits
 
 def _number_lost(source, target):
-    "Whether a code or a number of four digits or more is not in the translation."
-    joined = re.sub(r"(?<=\d)[.,](?=\d)", "", target) # 1,000 is 1000
-    return any(text not in target and text not in joined for text in _EXACT.findall(source))
+    "Whether a code or a longer number is not in the translation."
+    joined = re.sub(r"(?<=\d)[.,\s'’](?=\d)|-", "", target.lower()) # 1,000 is 1000
+    return any(text.lower().replace("-", "") not in joined for text in _EXACT.findall(source))
 
 def find_fault(
     calibration:Calibration, # What is usual

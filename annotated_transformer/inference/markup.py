@@ -88,7 +88,7 @@ def read_markup(
 _UNITS = "€|\\$|£|¥|%|‰|°[CF]?|[kcm]?m/h|km/h|[kcmµ]?m[²³]?|[kmµ]?g|[mc]?l|[kMG]?B|[kMG]?Hz|[kM]?W"
 _NUMBER = rf"(?:[€$£]\s?)?\d+(?:[.,:/]\d+)*(?:[\s\u00a0]?(?:{_UNITS})(?!\w))?"
 _ADDRESS = r"(?:https?://|www\.)[^\s<>\"]*[^\s<>\".,;:!?)]|[\w.+-]+@[\w-]+\.[\w.-]*\w"
-_CODE = r"[A-Z]+[-/]?\d[\w/-]*(?<=\w)" # such as INC9474 or ISO-9001
+_CODE = r"[A-Z]+[-/]?\d[A-Z\d]*(?:[-/][A-Z\d]*\d[A-Z\d]*)*(?!\w|-\w)" # such as INC9474
 _PLACEHOLDER = re.compile(
     r"\{\{ ?[^{}\s]* ?\}\}|\$?\{[^{}\s]*\}|%(?:\(\w+\)|\d+\$)?[sdifgx@](?!\w)"
     rf"|{_ADDRESS}|(?<!\w){_CODE}|(?<![\w.,]){_NUMBER}(?![\w@])")

@@ -487,7 +487,8 @@ class SavedModel:
         if not self.folder.is_dir():
             training = training_folder(self.folder) # os.path: its name may be too long
             last = epoch_folders(training)[-1:] if os.path.isdir(training) else []
-            near = get_close_matches(str(folder).lower(), BUILT_IN, 1)
+            name = str(folder).lower() # a path is no name of a model
+            near = [] if os.sep in name else get_close_matches(name, BUILT_IN, 1, .8)
             hint = f"did you mean {near[0]!r}, a model of the package?" if near else _SAVED
             if last: hint = f"its training was not finished, and {last[0]} is its last epoch."
             raise FileNotFoundError(f"{self.folder} is not a folder: {hint}")

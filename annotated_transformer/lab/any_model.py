@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
+from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +24,7 @@ from annotated_transformer.transformer import (
     subsequent_mask,
 )
 
-from ..checks import check_ids, check_number
+from ..checks import check_ids
 from ..engine.cache import output_logits
 from ..train.checkpoints import unwrap
 from .architecture import unfused
@@ -44,9 +45,8 @@ def pad_of(
     pad:int|None,   # Id that is given; None: that of the model, or 2
 )->int:             # Id of padding
     "Id of padding: the given one, that of a model of transformers, or ours."
-    if pad is not None:
-        check_number("pad", pad, -2**63, whole=True)
-        return pad
+    if isinstance(pad, Integral) and not isinstance(pad, bool): return int(pad)
+    if pad is not None: raise TypeError(f"pad={pad!r} is not the id of a token.")
     if isinstance(model, nn.Module): model = unwrap(model)
     config = vars(model).get("config") if isinstance(model, nn.Module) else None
     own = vars(config).get("pad_token_id") if config is not None else None
@@ -84,8 +84,14 @@ def _generated(model, output):
 
 def _is_of_transformers(model):
     "Whether a module takes the arguments of an encoder-decoder of transformers."
-    if not isinstance(model, nn.Module): return False
-    return "decoder_input_ids" in signature(model.forward).parameters
+    if not isinstance(model, nn.Module) or "config" not in vars(model): return False
+    try: parameters = signature(model.forward).parameters
+    except (TypeError, ValueError): return False # a scripted module
+    if "decoder_input_ids" in parameters: return True
+    if "input_ids" in parameters:
+        raise TypeError(f"{type(model).__name__} has one input, and is no encoder-decoder: give a "
+                        "function of source and target ids, such as lambda src, tgt: model(tgt).")
+    return any(p.kind == p.VAR_KEYWORD for p in parameters.values())
 
 def _check_call(model):
     "Raise unless a model can be called with source and target ids."
@@ -124,8 +130,9 @@ def as_function(
     def run(src, tgt):
         try: return _only_logits(call(src, tgt), src, tgt)
         except IndexError as e:
-            raise IndexError(f"{e}: is an id above {int(max(src.max(), tgt.max()))} in the tables "
-                             "of the model?") from e
+            if "out of range" not in str(e): raise
+            raise IndexError(f"{e}: the largest id is {int(max(src.max(), tgt.max()))}; has the "
+                             "table of the model more rows than that?") from e
     return run
 
 # %% ../../nbs/83a_any_model.ipynb #doc00010

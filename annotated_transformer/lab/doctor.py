@@ -260,7 +260,7 @@ def _loss(loss_fn, logp, labels):
         try: return float(loss_fn(*two))
         except (RuntimeError, ValueError, TypeError, LookupError) as e: reasons.append(str(e))
     raise ValueError("loss_fn takes neither log-probabilities (B, T, V) and labels (B, T) nor rows "
-                     f"(N, V) and (N,), or gives no single number: {short_text(reasons[-1], 150)}")
+                     f"(N, V) and (N,), or gives no number: {short_text('; '.join(reasons), 250)}")
 
 def _check_loss_function(p, loss_fn):
     "A loss in which padding counts."

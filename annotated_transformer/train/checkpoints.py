@@ -428,9 +428,9 @@ def save_checkpoint(
     kinds = dict(model=(model, nn.Module), optimizer=(optimizer, torch.optim.Optimizer),
                  state=(state, dict))
     for name, (value, kind) in kinds.items():
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} is a {type(value).__name__}, not a {kind.__name__}; weights "
-                            "alone are saved by save_weights.")
+        if isinstance(value, kind): continue
+        hint = "; save_weights saves weights alone" if name == "optimizer" else ""
+        raise TypeError(f"{name}={short_repr(value)} is no {kind.__name__}{hint}.")
     text = to_strict_json(to_plain(state), "state")
     for each in (model,) if mean is None else (model, mean): # not by truth: some have a length
         weights = unique_tensors(each)
@@ -480,8 +480,8 @@ def load_checkpoint(
     own = {id(p) for p in model.parameters()}
     if optimizer is not None and not any(id(p) in own for group in optimizer.param_groups
                                          for p in group["params"]):
-        raise ValueError("the optimizer updates no parameter of the model: make it from "
-                         "model.parameters().")
+        warnings.warn("the optimizer updates no parameter of this model: unless it has copies of "
+                      "them, make it from model.parameters().", stacklevel=2)
     if optimizer is not None: load_optimizer(optimizer, folder/"optimizer.safetensors")
     copy_weights(model, weights)
     return state

@@ -273,12 +273,10 @@ def check_apart(
     cache_dir, # Folder of encoded pairs; None: memory
     out,       # Folder of the run; None: none
 )->None:
-    "Raise if one of the two folders contains the other."
+    "Raise if the two are one folder."
     if not all(isinstance(each, (str, os.PathLike)) for each in (cache_dir, out)): return
-    place, other = (Path(each).resolve() for each in (cache_dir, out))
-    if place == other or other in place.parents or place in other.parents:
-        raise ValueError(f"cache_dir={cache_dir} and out={out} are one folder, or one lies in the "
-                         "other: give two.")
+    if Path(cache_dir).resolve() == Path(out).resolve():
+        raise ValueError(f"cache_dir={cache_dir} is also out, the folder of the run: give two.")
 
 def _new_vocabulary(pairs, kind, vocab_size, pair):
     "Train tokenizers; return them and their states."

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from time import perf_counter
 
@@ -123,6 +124,8 @@ def check_run_options(
         if name in RunOptions.__dataclass_fields__: continue
         near = f"{name}={value!r}"
         if name not in settings: near = similar_setting(name, value, settings, SYNONYMS)
+        own = get_close_matches(name, RunOptions.__dataclass_fields__, 1, .8)
+        if near in settings and not own: near = f"{near}={value!r}"
         if near and "=" in near:
             raise ValueError(f"{name!r} is a setting of the training, not an option of its run: "
                              f"give {maker}({short_text(near)}).")

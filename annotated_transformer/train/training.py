@@ -465,9 +465,10 @@ def _make_epochs(run, train, valid, schedule):
     from tqdm import tqdm
     show = run.options.progress and run.context.first
     total = run.config.epochs * _epoch_tokens(train, run.config)
-    live = "ipykernel" in sys.modules or (sys.stderr and sys.stderr.isatty())
+    try: live = "ipykernel" in sys.modules or sys.stderr.isatty()
+    except AttributeError: live = False # closed, or an object of the caller
     bar = tqdm(total=total, initial=run.state.tokens, unit="tok", unit_scale=True, disable=not show,
-               mininterval=.1 if live else 30) # in a file, each state is a line
+               mininterval=.1 if live else 30, maxinterval=30) # in a file, a state is a line
     with stop_signals() as signals, bar:
         while not run.end:
             row = _train_epoch(run, train, valid, schedule, bar, signals)
@@ -527,12 +528,19 @@ def _set_result(run, model, valid)->str: # A sentence about the weights
     return f"{name} ({_LABELS[metric]} {own:.3f}, {text}: {mean:.3f})"
 
 # %% ../../nbs/39_training.ipynb #37a00007
+def _nothing_left(run):
+    "Say why no update is made, and how a finished run becomes longer."
+    text = f"nothing was left to train: {run.end}"
+    if len(run.history) < run.config.epochs: return text # patience or time
+    again = " with extend=True (--extend)" if run.config.schedule == "cosine" else ""
+    return f"{text}; a larger number of epochs{again} makes the run longer"
+
 def _rate_left(run, train, rates):
     "Remark on a cosine schedule that was cut off."
     if run.config.schedule != "cosine": return ""
     warmup, _ = warmup_and_length(train, run.config, run.restart)
-    share = rates(run.state.step) / rates(run.restart + warmup)
-    return f", with its learning rate at {share:.0%} of its peak" if share > .1 else ""
+    peak, now = (rates(step) for step in (run.restart + warmup, run.state.step))
+    return f", with its learning rate at {now / peak:.0%} of its peak" if now > .1 * peak else ""
 
 def fit(
     model:nn.Module,           # An `EncoderDecoder`; receives the weights and ends in eval mode
@@ -549,9 +557,7 @@ def fit(
         folder = run_folder(settings.out, settings.resume) if run.context.first else nullcontext()
         with tuned_memory(device), folder, _own_generator(device):
             with phase("loading the checkpoint", on=settings.resume): start_run(run)
-            if run.end:
-                warnings.warn(f"nothing was left to train: {run.end}. More epochs make a run "
-                              "longer.", stacklevel=2)
+            if run.end and run.context.first: warnings.warn(_nothing_left(run), stacklevel=2)
             rates = lr_schedule(model, train, config, run.restart)
             schedule = scheduler(run.worker.optimizer, rates, run.state.step)
             _make_epochs(run, train, valid, schedule)
