@@ -652,7 +652,7 @@ def greedy_decode(
     if end_symbol is not None and pad in (start_symbol, end_symbol):
         raise ValueError(f"pad={pad} is also the start or end symbol")
     if src.dim() != 2: raise ValueError(f"src has shape {tuple(src.shape)}, not (B, S)")
-    training = [module for module in model.modules() if module.training]
+    was_training = model.training
     model.eval()
     try:
         memory = model.encode(src, src_mask)
@@ -664,6 +664,5 @@ def greedy_decode(
             token = model.generator(hidden[:, -1]).argmax(-1).masked_fill(ended, pad)
             out = torch.cat([out, token[:, None]], 1)
             if end_symbol is not None: ended |= token == end_symbol
-    finally:
-        for module in training: module.training = True
+    finally: model.train(was_training)
     return out
