@@ -17,6 +17,8 @@
 The faults themselves are in faults.py."""
 import argparse
 import contextlib
+import ctypes
+import gc
 import io
 import json
 import os
@@ -641,7 +643,10 @@ def fuzz(n, seed, work, minutes):
 # ---- an hour of it
 
 def standing_now(folder):
-    "Anonymous memory in kB, open handles, threads, bytes on disk"
+    "Anonymous memory in kB without what only the allocator keeps, open handles, threads, bytes on disk"
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), 'malloc_trim', None) # of the C library of GNU
+    if trim: trim(0)
     status = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines() if ':' in line)
     return [int(status['RssAnon'].split()[0]), len(os.listdir('/proc/self/fd')), int(status['Threads']), sum(p.stat().st_size for p in folder.rglob('*') if p.is_file())]
 
