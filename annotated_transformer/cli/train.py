@@ -112,12 +112,16 @@ def check_out(out, resume, overwrite):
 # %% ../../nbs/77_cli_train.ipynb #b1a87736
 def _earlier_command(out):
     "Options that a training began with, from its folder; {} where they are not known."
-    try:
-        place = Path(out).expanduser()
-        about = read_config(training_folder(place)/"translator")[-1]
-        name, *words = shlex.split(about["command"])
-        return parse_options(train, words) if name == "at-train" else {}
+    try: about = read_config(training_folder(Path(out).expanduser())/"translator")[-1]
     except (OSError, ValueError, TypeError, LookupError, RuntimeError): return {}
+    return _command_options(about)
+
+def _command_options(about):
+    "Options of the command that is noted with a model; {} where it is none of at-train."
+    try:
+        name, *words = shlex.split(str(about["command"]))
+        return parse_options(train, words) if name == "at-train" else {}
+    except (ValueError, TypeError, LookupError, RuntimeError): return {}
 
 # %% ../../nbs/77_cli_train.ipynb #19b5885c
 def _resumed_options(given):
@@ -432,10 +436,10 @@ def _earlier_parts(start, given):
     try:
         corpora = given.old or _earlier_corpora(start, given.from_)
         if not corpora: raise ValueError(f"the config.json of {given.from_} names none.")
-        command = str(start.about.get("command")) # what its corpus was read with holds again
         named = len(corpora) == 1 and corpora[0] in CORPORA # it has no faults
-        options = dict(unescape=not named and "--unescape" in command, # as it was trained
-                       skip_bad=not named and (given.skip_bad or "--skip_bad" in command))
+        began = {} if named else _command_options(start.about) # it was read with these
+        options = dict(unescape=began.get("unescape", False),
+                       skip_bad=not named and (given.skip_bad or began.get("skip_bad", False)))
         train, valid, _ = load_parts(corpora if len(corpora) > 1 else corpora[0], given.pair,
                                      **options)
     except (ValueError, TypeError, OSError, ImportError) as e:

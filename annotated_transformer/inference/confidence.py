@@ -18,6 +18,7 @@ import torch.nn.functional as F
 
 from ..checks import check_number, short_repr
 from ..data.bpe import split_pieces, word_spans
+from .markup import CODE
 
 # %% ../../nbs/52_confidence.ipynb #52c00008
 def score_words(
@@ -190,8 +191,7 @@ def _copied(source, target):
     longer = [word for word in target if len(word) > 3 and word.islower()]
     return len(longer) >= 2 and sum(word in source for word in longer) > .6 * len(longer)
 
-_EXACT = re.compile(r"(?<!\w)(?:[A-Z]+[-/]?\d[A-Z\d]*(?:[-/][A-Z\d]*\d[A-Z\d]*)*|[1-9]\d{3,4})"
-                    r"(?!\w|[-.,]\w)") # codes such as INC9474, numbers of four or five digits
+_EXACT = re.compile(rf"(?:{CODE}|(?<!\w)[1-9]\d{{3,4}})(?!\w|[-.,]\w)") # or four or five digits
 
 def _number_lost(source, target):
     "Whether a code or a longer number is not in the translation."

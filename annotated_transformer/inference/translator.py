@@ -918,24 +918,25 @@ class _TranslationData:
         train = as_pairs(train, pair, "train", cache_dir)
         if valid is not None: valid = check_pairs(as_pairs(valid, pair, "valid"), "valid")
         self.valid_pairs = valid
+        began = _begun_with(options)
         if self.stored:
             self.tokenizers, self.batches = stored_batches(
                 train, cache_dir, training, tokenizer, vocab_size, pair,
-                options.get("progress", True), parent.tokenizers(train), _begun_with(options))
+                options.get("progress", True), parent.tokenizers(train), began.get("data"))
             digest = self.batches.pairs.about["corpus"]
         else:
             train = check_pairs(train, "train")
             digest = pairs_digest(train)
             now = dict(start=parent.facts.get("start"), mix=parent.facts.get("mix"), data=digest)
-            began = {name: _begun_with(options, name) for name in now}
-            if began["data"] is not None: check_settings(began, now) # before what takes long
+            # before what takes long
+            if began.get("data"): check_settings({name: began.get(name) for name in now}, now)
             self.tokenizers = parent.tokenizers(train)
             if self.tokenizers is None:
                 self.tokenizers = train_tokenizers(train, tokenizer, vocab_size, pair,
                                                    [*dict.fromkeys(tokens.values())])
             self.batches = training_batches(train, self.tokenizers, training, training.seed)
         self.train_pairs = train
-        self.hashes, self.words = _kept_sets(options, digest)
+        self.hashes, self.words = _kept_sets(options, began, digest)
         if not self.hashes:
             self.hashes = PairSet.of(counted(train, "hashing the training pairs", len(train)))
         if not self.words:
@@ -1045,15 +1046,15 @@ def _check_rate(training):
                   "forgets much: further_training(epochs=...) has a lower one.", stacklevel=4)
 
 # %% ../../nbs/54_translator.ipynb #b533494f
-def _begun_with(options, name="data"):
-    "Digest of the data or the start of a resumed run; None where it is not known."
-    if not options.get("resume") or not isinstance(options.get("out"), (str, os.PathLike)): return
-    try: return read_config(Path(options["out"])/"translator")[-1].get(name)
-    except (ValueError, TypeError, OSError): return None
+def _begun_with(options):
+    "Facts of a resumed run, such as the digest of its data; {} where they are not known."
+    resumed = options.get("resume") and isinstance(options.get("out"), (str, os.PathLike))
+    try: return read_config(Path(options["out"])/"translator")[-1] if resumed else {}
+    except (ValueError, TypeError, OSError): return {}
 
-def _kept_sets(options, digest):
+def _kept_sets(options, began, digest):
     "Hashes and words of these training pairs from a resumed run, which take seconds to make."
-    if _begun_with(options) != digest: return None, None
+    if began.get("data") != digest: return None, None
     try:
         saved = SavedModel(Path(options["out"])/"translator")
         return saved.load_training_pairs(), saved.load_known_words()

@@ -358,11 +358,11 @@ def load_optimizer(optimizer:torch.optim.Optimizer, path)->torch.optim.Optimizer
     same = kind == type(optimizer).__name__
     same = same and [group["params"] for group in stored] == [group["params"] for group in groups]
     same = same and all(_is_complete(optimizer, state, group) for group in groups)
-    saved, own = (sum(len(group["params"]) for group in each) for each in (stored, groups))
-    if saved != own:
-        raise ValueError(f"{path} is the state of {saved} parameters, this optimizer has {own}: "
-                         "give it the parameters that it had.")
     if not same or not _has_shapes(optimizer, state):
+        saved, own = (sum(len(group["params"]) for group in each) for each in (stored, groups))
+        if saved != own:
+            raise ValueError(f"{path} is the state of {saved} parameters, this optimizer has {own}"
+                             ": give it the parameters that it had.")
         raise ValueError(f"{path} is the state of another optimizer ({kind[:50]}).")
     _check_state(tensors, optimizer, path)
     for n, (old, group) in enumerate(zip(stored, groups)):
@@ -477,12 +477,12 @@ def load_checkpoint(
     folder = check_checkpoint(folder)
     state = read_state(folder)
     weights = read_weights(model, folder/"model.safetensors")
-    own = {id(p) for p in model.parameters()}
-    if optimizer is not None and not any(id(p) in own for group in optimizer.param_groups
-                                         for p in group["params"]):
-        warnings.warn("the optimizer updates no parameter of this model: unless it has copies of "
-                      "them, make it from model.parameters().", stacklevel=2)
-    if optimizer is not None: load_optimizer(optimizer, folder/"optimizer.safetensors")
+    if optimizer is not None:
+        updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if updated.isdisjoint(map(id, model.parameters())):
+            warnings.warn("the optimizer updates no parameter of this model: unless it has copies "
+                          "of them, make it from model.parameters().", stacklevel=2)
+        load_optimizer(optimizer, folder/"optimizer.safetensors")
     copy_weights(model, weights)
     return state
 
