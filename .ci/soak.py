@@ -143,8 +143,9 @@ def crash(n, seed, work, minutes):
     old = [i for i, path in enumerate(calls) if path.endswith('/.unfinished.old')] # the first two: an older save that a newer one has replaced is listed, and is gone
     moved = next(i for i in reversed(range(old[0])) if calls[i].endswith('/unfinished'))
     of_swap = range(moved, old[1] + 2)
+    of_picture = [i for i, path in enumerate(calls) if path.endswith('run.svg.new')][-6:] # after the last epoch nothing draws it again
     every = 1 if n == 1 else 2 # the short form takes every second call of a save and of a swap
-    for point in sorted({*range(0, len(calls), n), *of_save[::every], *of_swap[::every]}):
+    for point in sorted({*range(0, len(calls), n), *of_save[::every], *of_swap[::every], *of_picture}):
         folder = fresh(work/'cut')
         def stopped(note): end_before(point, folder, note, watched); train_in(folder)
         status, at = in_child(stopped)

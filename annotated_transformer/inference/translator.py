@@ -114,7 +114,7 @@ from ..engine.int8 import use_int8
 from ..signals import counted, phase, report_phases
 from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
-from ..train.monitoring import all_of, saved_picture, training_speed
+from ..train.monitoring import saved_picture, training_speed
 from ..train.run import check_run_options, check_settings
 from ..train.training import fit as fit_model, nll, warmup_and_length
 from ..transformer import padding_mask, recorders
@@ -1074,6 +1074,8 @@ def _train(cls, parent, data, config, training, options):
     options = _with_live(options, live, data.valid_pairs)
     def prepare(folder): save_rest(live(), folder/"translator")
     options = dict(prepare=prepare) | options
+    out = options.get("out")
+    if isinstance(out, (str, os.PathLike)): options.setdefault("on_log", saved_picture(out))
     on_result = options.pop("on_result", None)
     said = [] # about the weights of the result
     with fixed_parameters(model, parent.fixed):
@@ -1094,7 +1096,7 @@ def _train(cls, parent, data, config, training, options):
 def _with_live(options, live, valid):
     "Let the callbacks of a run use the translator of each epoch, as a loader returns it."
     options = dict(options)
-    options["on_epoch"] = _with_picture(options, _with_translator(options.get("on_epoch"), live))
+    options["on_epoch"] = _with_translator(options.get("on_epoch"), live)
     metric = options.get("metric", "loss")
     if metric == "loss" or "measure" in options: return options
     if not valid: raise ValueError(f"metric={short_repr(metric)} needs valid, pairs to translate.")
@@ -1104,13 +1106,6 @@ def _with_live(options, live, valid):
         lang = languages(translator.about["pair"])[1]
         return bleu_and_chrf(translator.translate(sources), references, lang)
     return options | dict(measure=measure)
-
-def _with_picture(options, on_epoch):
-    "Draw the log of a run that has a folder before a callback is called."
-    out = options.get("out")
-    if not isinstance(out, (str, os.PathLike)) or (on_epoch and not callable(on_epoch)):
-        return on_epoch
-    return all_of(saved_picture(out), on_epoch) if on_epoch else saved_picture(out)
 
 def _with_translator(on_epoch, live):
     "Pass a translator to a callback that has a second parameter without a default."

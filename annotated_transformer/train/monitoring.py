@@ -327,10 +327,10 @@ def run_picture(
 
 def saved_picture(
     folder:str|Path, # Folder of a run, which has log.csv
-)->Callable:         # For `fit(on_epoch=...)`
+)->Callable:         # For `fit(on_log=...)`
     "Return a callback that draws the log of a run as run.svg."
     folder = Path(folder)
-    def draw(row):
+    def draw(rows):
         try:
             with open(folder/"log.csv", newline="", encoding="utf-8") as file:
                 write_text(folder/"run.svg", run_picture([*csv.DictReader(file)]))

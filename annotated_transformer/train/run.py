@@ -88,12 +88,14 @@ class RunOptions:
     check_mean:bool = False      # Use the last epoch where the mean has a worse `metric`
     extend:bool = False          # More epochs than a cosine schedule began with: it begins anew
     prepare:Callable|None = None # Called with the folder before the first checkpoint is saved
+    on_log:Callable|None = None # Called with all rows when log.csv is written, also on resuming
     on_result:Callable|None = None # Called with a sentence about the weights of the result
     teacher:Callable|None = None # Source and target ids -> links, for `guided_alignment`
 
     def __post_init__(self):
         check_choice("engine", self.engine, ("fast", "plain"))
         if self.on_epoch: check_callback("on_epoch", self.on_epoch)
+        if self.on_log: check_callback("on_log", self.on_log, "the rows of the log")
         a_path = isinstance(self.out, (str, os.PathLike)) and str(self.out)
         if self.out is not None and not a_path:
             raise TypeError(f"out={short_repr(self.out)} is not a path.")
@@ -289,6 +291,7 @@ class RunFolder:
     def tidy(self, history:list[dict], whole_epoch:bool=True):
         "Write log.csv and remove the checkpoints that are no longer needed."
         _write_log(self.path/"log.csv", history)
+        if self.options.on_log: self.options.on_log(history)
         best = best_epochs(history, self.keep_best, self.options.metric)
         old = [folder for folder in self.epochs[:-self.keep] if _folder_number(folder) not in best]
         if whole_epoch and self.unfinished.is_dir(): old.append(self.unfinished)
