@@ -22,6 +22,7 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
     'recipe': {},
     'second': dict(start='recipe', epochs=4, peak_lr=.003, warmup_steps=200, typed=.5, copies_seed=1), # four further passes over more data: `more_pairs`
     'third': dict(start='second', epochs=1, peak_lr=.0008, warmup_steps=50, typed=.8, copies_seed=2, back=False, share=.6), # typing alone: one further pass
+    'fourth': dict(start='package', epochs=3, peak_lr=.002, warmup_steps=200, typed=.5, copies_seed=3), # from the translator of the package, whose checkpoints are not kept
     'clean': dict(typed=0.),
     'typed 1': dict(typed=1.),
     'epochs 16': dict(epochs=16),
@@ -42,6 +43,7 @@ VARIANTS = { # Name -> settings of model and training, size of the vocabulary, s
     'narrow': dict(epochs=16, N=5, d_model=192, d_ff=768, h=6),
     'wide': dict(epochs=16, N=2, d_model=320, d_ff=1024, h=8),
 }
+SHIPPED = dict([('de-en', 'everyday'), ('en-de', 'everyday-en-de')]) # direction -> translator of the package
 PHRASE_COPIES = 6
 LEAST_P = .6 # of a word pair
 MODEL_FIELDS = 'N', 'N_decoder', 'd_model', 'd_ff', 'h', 'dropout', 'attention_dropout', 'activation_dropout'
@@ -91,7 +93,7 @@ def translated_back(pair, out):
     if not path.exists():
         pairs = everyday(pair=pair)
         targets = list(dict.fromkeys(target for _, target in pairs))
-        opposite = Translator.from_pretrained(dict([('de-en', 'everyday-en-de'), ('en-de', 'everyday')])[pair], 'cpu')
+        opposite = Translator.from_pretrained(SHIPPED['-'.join(pair.split('-')[::-1])], 'cpu')
         sources = map(str, opposite.translate(iter(targets)))
         given = set(pairs)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +139,7 @@ def train(name, pair, seed, args):
     if further:
         parts['train'] = more_pairs(pair, settings, args.out)
         run = args.out/f'{run_name(settings["start"], pair, seed)}-training'
-        parent = max(run.glob('epoch-*'))
+        parent = SHIPPED[pair] if settings['start'] == 'package' else max(run.glob('epoch-*'))
     originals = parts['train'][:parts['train'].originals] if typed else parts['train'] # typed copies have words with slips
     if 'share' in settings:
         rng = random.Random(0)

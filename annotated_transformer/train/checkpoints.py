@@ -38,7 +38,7 @@ from annotated_transformer.checks import (
 )
 
 from ..config import to_strict_json
-from ..files import atomic_folder, check_manifest, read_json, save_error
+from ..files import atomic_folder, check_manifest, read_json, save_error, write_json
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00061
 def _inner_name(module):
@@ -416,6 +416,34 @@ _READERS = {"<tensor>": _read_tensor, "<array>": lambda entry: _read_tensor(entr
             "<float>": float, "<tuple>": tuple, "<dict>": dict,
             "<Counter>": lambda entries: Counter(dict(entries))}
 
+# %% ../../nbs/36_checkpoints.ipynb #95572080
+_FREE = "training", "p", "inplace" # may differ: dropout and the like
+
+def _module_settings(model):
+    "Numbers and choices of the modules of PyTorch and of this package, such as the heads."
+    settings = {}
+    for path, module in unwrap(model).named_modules():
+        kind = type(module)
+        if kind.__module__.partition(".")[0] not in ("torch", __name__.partition(".")[0]): continue
+        path = plain_name(f"{path}.").lstrip(".")
+        settings |= {path + name: repr(value) for name, value in vars(module).items()
+                     if type(value) in (bool, int, float, str) and name not in _FREE}
+        if ".engine." not in kind.__module__: settings[f"{path}class"] = kind.__name__
+    return settings
+
+def _compare_modules(folder, model):
+    "Warn if modules of a checkpoint differ in what is not in the weights."
+    path = folder/"modules.json"
+    if not path.is_file(): return # of an earlier version
+    saved, own = read_json(path, 100_000_000), _module_settings(model)
+    if not isinstance(saved, dict): raise ValueError(f"{path} is damaged.")
+    other = [name for name in saved.keys() & own.keys() if saved[name] != own[name]]
+    if not other: return
+    first = min(other)
+    more = f", and {len(other) - 1} more differ" if other[1:] else ""
+    warnings.warn(f"{folder} was saved with {first}={short_text(str(saved[first]))}, this model "
+                  f"has {own[first]}{more}: its outputs are others.", stacklevel=3)
+
 # %% ../../nbs/36_checkpoints.ipynb #1f150899
 def save_checkpoint(
     folder,          # Folder to write, such as runs/a/epoch-003
@@ -440,6 +468,7 @@ def save_checkpoint(
         save_optimizer(optimizer, new/"optimizer.safetensors")
         if mean is not None: save_weights(mean, new/"mean.safetensors")
         (new/"state.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+        write_json(new/"modules.json", _module_settings(model))
     return Path(folder)
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00007
@@ -477,6 +506,7 @@ def load_checkpoint(
     folder = check_checkpoint(folder)
     state = read_state(folder)
     weights = read_weights(model, folder/"model.safetensors")
+    _compare_modules(folder, model)
     if optimizer is not None:
         updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if updated.isdisjoint(map(id, model.parameters())):
