@@ -147,7 +147,7 @@ def train(name, pair, seed, args):
     if args.pairs: parts = {part: pairs[:args.pairs] for part, pairs in parts.items()}
     folder = args.out/run_name(name, pair, seed)
     start = time.perf_counter()
-    translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', vocab, pair, out=folder.with_name(f'{folder.name}-training'),
+    translator = Translator.fit(parts['train'], parts['valid'], model, training, 'bpe', None if further else vocab, pair, out=folder.with_name(f'{folder.name}-training'),
                                 resume=True, progress=sys.stderr.isatty(), start=parent)
     minutes = (time.perf_counter() - start) / 60
     translator.known_words = WordSet.of(source for source, _ in originals)

@@ -512,6 +512,8 @@ class LabelSmoothing(nn.Module):
     ):
         super().__init__()
         if size < 3: raise ValueError(f"size={size} is below 3: ε/(V-2) is undefined")
+        if not 0 <= padding_idx < size:
+            raise ValueError(f"padding_idx={padding_idx} is no id of size={size} tokens")
         if not 0 <= smoothing <= 1: raise ValueError(f"smoothing={smoothing} is not in [0, 1]")
         self.size = size
         self.padding_idx = padding_idx
@@ -593,11 +595,16 @@ def run_epoch(
     training = mode != "eval"
     if training and isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
         raise TypeError("ReduceLROnPlateau: give None, and call its step(loss) afterwards")
+    if training and optimizer is None:
+        raise TypeError("optimizer is None: give one, or mode='eval'")
     state = train_state or TrainState()
+    was_training = model.training
     model.train(training)
     total, tokens = 0., 0
     batches = iter(data_iter)
     while group := list(islice(batches, accum_iter)):
+        if isinstance(group[0], (tuple, list, dict)):
+            raise TypeError(f"data_iter yields a {type(group[0]).__name__}: give Batch(src, tgt)")
         torch.clear_autocast_cache() # it holds the weights of the last update, in half precision
         norm = int(sum(batch.ntokens for batch in group))
         loss = 0.
@@ -618,6 +625,7 @@ def run_epoch(
         state.count(group, norm)
         if mode == "train+log" and state.step % 40 == 1:
             print(f"update {state.step}: loss {loss / max(norm, 1):.3f}, {state.tokens:,} tokens")
+    model.train(was_training)
     if not tokens: raise ValueError("data_iter yields no target tokens")
     return total / tokens, state
 

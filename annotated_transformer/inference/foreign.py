@@ -658,7 +658,10 @@ def difference(
     src, tgt = (torch.randint(low, size, (2, n), generator=generator)
                 for size, n in zip(sizes, (9, 7)))
     with torch.no_grad():
-        theirs = like(src, tgt)
+        try: theirs = like(src, tgt)
+        except TypeError as e:
+            raise TypeError(f"like cannot be called with source and target ids ({e}): give a "
+                            "function of both, such as lambda src, tgt: model(...).") from e
         hidden = model(src, tgt, padding_mask(src, -1), target_mask(tgt, -1))
         ours = output_logits(model.generator, hidden)
     if not isinstance(theirs, Tensor) or theirs.shape != ours.shape:

@@ -84,10 +84,11 @@ def _generated(model, output):
 
 def _is_of_transformers(model):
     "Whether a module takes the arguments of an encoder-decoder of transformers."
-    if not isinstance(model, nn.Module) or "config" not in vars(model): return False
+    if not isinstance(model, nn.Module): return False
     try: parameters = signature(model.forward).parameters
     except (TypeError, ValueError): return False # a scripted module
     if "decoder_input_ids" in parameters: return True
+    if "config" not in vars(model): return False
     if "input_ids" in parameters:
         raise TypeError(f"{type(model).__name__} has one input, and is no encoder-decoder: give a "
                         "function of source and target ids, such as lambda src, tgt: model(tgt).")
@@ -119,9 +120,10 @@ def as_function(
             given = {name: make(src, tgt, pad) for name, make in masks.items()}
             return _generated(model, model(src, tgt, **given))
     elif _is_of_transformers(model):
+        options = {} if "config" not in vars(model) else dict(use_cache=False)
         def call(src, tgt):
             return model(input_ids=src, attention_mask=(src != pad).long(),
-                         decoder_input_ids=tgt, use_cache=False)
+                         decoder_input_ids=tgt, **options)
     elif not callable(model):
         raise TypeError(f"model is a {type(model).__name__}: give a module or a function.")
     else:

@@ -184,7 +184,9 @@ class _Side:
         "The model as one of this project in float64; None where that is not possible."
         if self.module is None: return None
         try:
-            if isinstance(self.module, EncoderDecoder): return plain(copy.deepcopy(self.double))
+            # also one inside a wrapper; whether it computes the same is seen later
+            inside = [m for m in self.double.modules() if isinstance(m, EncoderDecoder)]
+            if len(inside) == 1: return plain(copy.deepcopy(inside[0]))
             return read_other(self.module, self.call).model.double()
         except (RuntimeError, ValueError, LookupError, TypeError, AttributeError): return None
 

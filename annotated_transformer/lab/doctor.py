@@ -25,11 +25,16 @@ from annotated_transformer.lab.any_model import (
     randomness,
     real_positions,
 )
+from annotated_transformer.transformer import (
+    Batch,
+    padding_mask,
+    subsequent_mask,
+    target_mask,
+)
 
 from ..checks import short_text
 from ..inference.decoding import evaluating
 from ..train.checkpoints import unwrap
-from ..transformer import Batch
 from .architecture import unfused
 
 # %% ../../nbs/84_doctor.ipynb #doc00058
@@ -83,11 +88,16 @@ class _Patient:
         self.src, self.tgt = ids_of(batch)
         self.labels = batch[2] if isinstance(batch, (tuple, list)) and len(batch) > 2 else None
         if isinstance(batch, Batch): self.labels = batch.tgt_y
+        self.given_labels = self.labels
+        if self.labels is not None: self.labels = self.labels.masked_fill(self.labels == -100, pad)
         self.pad = pad
         self.model = model
         self.call = as_function(model_fn, self.pad)
         self.real = real_positions(self.tgt, self.pad)
         self.scores = self.logp()
+        size = self.scores.size(2)
+        if self.labels is not None and (largest := int(self.labels.max())) >= size:
+            raise ValueError(f"labels hold {largest}, the model has {size} tokens.")
 
     def logp(self, src=None, tgt=None):
         "Log-probabilities; the tensors of the batch where none are given."
@@ -252,6 +262,43 @@ def _check_labels(p):
     elif agree(2) > .9 and agree(1) < .5:
         yield Finding("labels", "The labels are shifted by two positions", test)
 
+# %% ../../nbs/84_doctor.ipynb #d9452074
+_MASKS = "the masks of the batch were compared with its ids"
+
+def _check_mask(name, mask, right, rows):
+    "Faults of one mask of a batch at the rows that count."
+    later = ~subsequent_mask(right.size(2))
+    if mask is None:
+        if right[rows].all(): return
+        kind, fault = ("future", "later positions") if name == "tgt_mask" else ("padding", "padding")
+        yield Finding(kind, f"The batch has no {name}: attention to {fault} is allowed", _MASKS)
+        return
+    try: shown = (torch.as_tensor(mask) != 0).expand_as(right)
+    except RuntimeError:
+        yield Finding("padding", f"{name} has the shape {tuple(mask.shape)}, where "
+                      f"{tuple(right.shape)} is needed", _MASKS)
+        return
+    wrong, hidden = shown & ~right, right & ~shown
+    if hidden[rows].equal(right[rows]):
+        yield Finding("source", f"{name} is inverted: True means that attention is allowed", _MASKS)
+    elif name == "tgt_mask" and (wrong & later)[rows].any():
+        yield Finding("future", "tgt_mask lets a position attend to later ones", _MASKS)
+    elif wrong[rows].any():
+        yield Finding("padding", f"{name} allows attention to padding", _MASKS)
+    elif name == "tgt_mask" and hidden.diagonal(0, 1, 2)[rows].any():
+        yield Finding("prefix", "tgt_mask hides a position from itself", _MASKS)
+
+def _check_masks(p, batch):
+    "Masks and number of tokens of a `Batch` that do not fit its ids."
+    if not isinstance(batch, Batch): return
+    sources = torch.ones(len(p.src), 1, dtype=torch.bool)
+    yield from _check_mask("src_mask", batch.src_mask, padding_mask(p.src, p.pad), sources)
+    yield from _check_mask("tgt_mask", batch.tgt_mask, target_mask(p.tgt, p.pad), p.real)
+    count = int((p.labels != p.pad).sum())
+    if batch.ntokens != count:
+        yield Finding("counted", f"ntokens is {batch.ntokens}, but {count} labels are no padding: "
+                      "the loss is divided by another number", _MASKS)
+
 # %% ../../nbs/84_doctor.ipynb #doc00070
 def _loss(loss_fn, logp, labels):
     "Loss of a batch; a function of rows, such as `nn.NLLLoss`, gets all positions as rows."
@@ -268,7 +315,7 @@ def _check_loss_function(p, loss_fn):
     hidden = p.labels == p.pad
     noise = torch.randn(p.scores.shape, generator=torch.Generator().manual_seed(0))
     other = torch.where(hidden[..., None], (p.scores + 3 * noise).log_softmax(-1), p.scores)
-    before, after = (_loss(loss_fn, x, p.labels) for x in (p.scores, other))
+    before, after = (_loss(loss_fn, x, p.given_labels) for x in (p.scores, other))
     if hidden.any() and abs(after - before) > 1e-4 * max(1., abs(before)):
         yield Finding("counted", "Positions whose label is padding count in the loss",
                       "the outputs at these positions were replaced")
@@ -365,6 +412,7 @@ def doctor(
             text = "Two runs of one batch differ: dropout is on"
             return Findings([Finding("random", text, test)])
         p = _Patient(model_fn, batch, pad, module)
+        findings += _check_masks(p, batch)
         for check in _CHECKS:
             findings += check(p)
             if findings and findings[-1].kind == "finite": return findings

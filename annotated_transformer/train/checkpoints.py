@@ -102,9 +102,9 @@ def plain_name(name:str)->str: # decoder.norm.bias for _orig_mod.decoder.norm.bi
     return _PREFIX.sub("", name)
 
 def plain_names(given:dict, own:dict)->dict: # `given` with names of `own`, if it has the same
-    "Remove prefixes of wrappers from names that are not those of the model."
+    "Remove what wrappers add to names: prefixes, and the counter of `AveragedModel`."
     if given.keys() == own.keys(): return given
-    plain = {plain_name(name): value for name, value in given.items()}
+    plain = {plain_name(name): value for name, value in given.items() if name != "n_averaged"}
     return plain if plain.keys() == own.keys() else given
 
 def _kind(p): return p.is_floating_point(), p.is_complex(), p.dtype == torch.bool
@@ -114,6 +114,8 @@ def check_fit(own:dict[str, Tensor], given:dict[str, Tensor], what:str)->None:
     fix = "build the model with the configuration it was saved with."
     lacks = sorted(own.keys() - given.keys())
     extra = sorted(given.keys() - own.keys())
+    if "n_averaged" in lacks and "n_averaged" not in given:
+        raise ValueError(f"{what} is no AveragedModel: load it into the model inside, its module.")
     if lacks: raise ValueError(f"{what} lacks {lacks[0]} and {len(lacks) - 1} more: {fix}")
     if extra:
         raise ValueError(f"{what} holds {short_repr(extra[0])} and {len(extra) - 1} more that the "
@@ -346,7 +348,8 @@ def _check_group(stored, group, what):
         if name in _DEVICE_SETTINGS and type(stored[name]) in (bool, type(None)): continue
         if not same_json(stored[name], json.loads(json.dumps(value))): # tuples become lists
             raise ValueError(f"{what} has {name}={short_repr(stored[name])}, the optimizer of this "
-                             f"run has {short_repr(value)}.")
+                             f"run has {short_repr(value)}: make it like the saved one, and change "
+                             "its param_groups afterwards.")
     for name in _set_by_file(stored):
         numbers = stored[name] if name == "betas" else [stored[name]]
         for number in numbers: check_number(f"{what}: {name}", number)

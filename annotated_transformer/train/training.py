@@ -200,12 +200,15 @@ class BatchLoop:
 def mean_loss(worker:Worker, batches, precision="fp32", pad=2)->float: # Nats per target token
     "Return the loss of the batches of all processes, without label smoothing."
     loop = BatchLoop(worker, CrossEntropyCompute(worker.model.generator, pad))
-    with autocast(worker.device, precision):
-        updates = list(loop.run(_move_batches(batches, worker.device)))
+    was_training = worker.called.training
+    try:
+        with autocast(worker.device, precision):
+            updates = list(loop.run(_move_batches(batches, worker.device)))
+    finally: worker.called.train(was_training)
     return sum(loss for loss, _ in updates) / max(sum(tokens for _, tokens in updates), 1)
 
 def nll(
-    model:nn.Module,            # An `EncoderDecoder`; in eval mode afterwards
+    model:nn.Module,            # An `EncoderDecoder`
     batches:Iterable[Batch],    # Batches
     device:str="cpu",           # Device of the model
     precision:str="fp32",       # See `autocast`
