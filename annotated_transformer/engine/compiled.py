@@ -42,9 +42,10 @@ from .products import DecoderProducts, Norm
 
 # %% ../../nbs/19b_compiled.ipynb #19c00009
 def product_tensors(product, several, turned=False):
-    "Tensors of a product of one row or several: weights, scales in int8, bias if there is one."
+    "Tensors of a product of one row or several: weights, in int8 scales and sums, a bias."
     if not isinstance(product, FloatProduct):
         tensors = [product.turned if turned else product.q, product.steps]
+        if not several: tensors.append(product.sums)
     elif several and product.packed is not None: tensors = [product.packed]
     else: tensors = [product.weights]
     return in_order(tensors if product.bias is None else [*tensors, product.bias])
@@ -158,6 +159,7 @@ def example_product(form, outputs, inputs, biased, turned=False):
         shape = (inputs, outputs) if turned else (outputs, inputs)
         q = torch.randint(-127, 128, shape, dtype=torch.int8)
         tensors = [q, torch.rand(outputs) / inputs]
+        if not form.several: tensors.append(torch.randint(-999, 999, (outputs,), dtype=torch.int32))
     return [*tensors, torch.randn(outputs)] if biased else tensors
 
 # %% ../../nbs/19b_compiled.ipynb #19c00076
@@ -215,8 +217,13 @@ def compiler_options(
 )->dict:            # Options of Inductor
     "Return the options; code for threads reads their number at each call."
     many_threads = form.several or form.d_model * form.d_ff >= LARGE
-    threads = {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
-    return {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.several], **threads}
+    options = {"aot_inductor.compile_wrapper_opt_level": WRAPPER[form.several]}
+    options |= {"cpp.dynamic_threads": True} if many_threads else {"cpp.threads": 1}
+    if form.several: return options
+    options["aot_inductor.allow_stack_allocation"] = True # 130 buffers of a row
+    # Inductor tells GCC not to vectorize loops, which `int8_row` needs; the last flag counts
+    if form.int8: options["cpp.march"] = "native -ftree-loop-vectorize"
+    return options
 
 def accept_packed_weights():
     "Let Inductor take weights in oneDNN's layout as arguments; it expects them as constants."

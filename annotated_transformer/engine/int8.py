@@ -143,6 +143,11 @@ class Int8Product:
         "Integers in the order that is fastest for several rows."
         return self.q.t().contiguous()
 
+    @cached_property
+    def sums(self)->Tensor: # `(out,)`, int32
+        "Sums of the integers of each output."
+        return self.q.sum(1, dtype=torch.int32)
+
     def rows(self,
         ids:Tensor, # Numbers of outputs `(n,)`
     )->"Int8Product":

@@ -233,12 +233,13 @@ class Program:
     )->PositionTable:
         "Vectors of the positions, which the program keeps, with its other weights."
         buffers = [*positions.buffers()]
-        state = storages(buffers), [b.flatten()[::997].tolist() for b in buffers]
-        table, before, last = self.kept.get(positions, (None, [], ()))
+        state, sample = storages(buffers), [b.flatten()[::997] for b in buffers]
+        table, before, last, numbers = self.kept.get(positions, (None, [], (), []))
         same = len(before) == len(buffers) and all(map(is_, before, buffers)) and state == last
+        same = same and all(map(torch.equal, sample, numbers))
         if table is None or not same or positions.training:
             table = PositionTable(positions, self.weights)
-            self.kept[positions] = table, buffers, state
+            self.kept[positions] = table, buffers, state, [x.clone() for x in sample]
         return table
 
     def output_for(self,
