@@ -89,8 +89,10 @@ class Phase:
         "Return the message after some seconds."
         count = f"{self.done:,} " if self.done else ""
         if self.done and self.total is not None: count += f"of {self.total:,} "
-        return f"{self.what}: {count}{self.unit}, {seconds:.0f} s" if count else (
-            f"{self.what}: {seconds:.0f} s")
+        if not count: return f"{self.what}: {seconds:.0f} s"
+        left = seconds * (self.total / self.done - 1) if self.total is not None else 0
+        rest = f", about {left:.0f} s left" if left >= 1 else ""
+        return f"{self.what}: {count}{self.unit}, {seconds:.0f} s{rest}"
 
 # %% ../nbs/09_signals.ipynb #09a00012
 def _watch(current:Phase, wait:Callable, out, clock=monotonic):

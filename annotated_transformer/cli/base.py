@@ -276,7 +276,8 @@ def _similar_option(function, word, following="", *_):
     return f" (a setting: --set {setting if '=' in setting else setting + '=…'})"
 
 _SETTINGS = setting_types(TransformerConfig, TrainingConfig)
-_OTHER_NAMES = dict(beam="beam_size", early_stop="patience", worker="num_workers") # part of a name
+_OTHER_NAMES = dict(beam="beam_size", early_stop="patience", worker="num_workers",
+                    freeze="fixed", frozen="fixed") # part of a name
 
 def similar_name(
     name:str, # What was given
@@ -361,7 +362,7 @@ def command_line(name:str, function:Callable, given:dict)->str:
     words = [name]
     for option, parameter in signature(function).parameters.items():
         value = given[option]
-        if option in ("out", "show", "resume", "overwrite", "extend"): continue
+        if option in ("out", "resume", "overwrite", "extend"): continue
         if value == parameter.default: continue
         word = _spelled(option)
         values = value if isinstance(value, (list, tuple)) else [value]

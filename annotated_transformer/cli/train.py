@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 import time
+import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -244,7 +245,7 @@ def _epoch_callback(folder, epochs, samples=(), minutes=None):
 def train(
     data:Annotated[str|list[str], "Corpus: a name such as multi30k, or a path (file prefix, .tsv, "
                                   "folder); or several, with weights such as mine.tsv:2 "
-                                  "(default: pocket)"]=None,
+                                  "(default: pocket; --from needs one)"]=None,
     pair:Annotated[str, "Languages, source first; de-en,en-de: one model for both "
                         "directions"]="de-en",
     preset:Annotated[str, "Model size: base, big, small or tiny, the same after modern-, or a "
@@ -263,8 +264,8 @@ def train(
     from_:Annotated[str, "Model to train further, which gives tokenizer and size: everyday, "
                          "everyday-en-de, pocket or a folder"]=None,
     mix:Annotated[float, "Share of training pairs from the corpus of that model"]=0.,
-    old:Annotated[str|list[str], "Corpus of that model, for --mix and its score (default: the one "
-                                 "that its config.json names)"]=None,
+    old:Annotated[str|list[str], "Corpora of that model, for --mix and their scores, perhaps with "
+                                 "weights (default: those that its config.json names)"]=None,
     fixed:Annotated[str|list[str], "Parts of that model that stay as they are, such as "
                                    "encoder"]=None,
     new_pieces:Annotated[int, "Pieces of the data that the vocabulary of that model gets"]=0,
@@ -303,6 +304,8 @@ def train(
     if resume: given = _resumed_options(given)
     command = command_line("at-train", train, given)
     if extend: command += " --resume --extend"
+    if given["data"] is None and from_ is not None:
+        raise ValueError("--from needs --data, the pairs that the model is trained on further.")
     if given["data"] is None: given["data"] = "pocket"
     with join_processes(device) as world:
         _run_training(SimpleNamespace(**given), command, world)
@@ -432,7 +435,7 @@ def _add_old_pairs(given, further):
     if given.mix: further |= dict(old=given.earlier[0], mix=given.mix)
 
 def _earlier_parts(start, given):
-    "Training and validation pairs of the corpora of a start; None without --mix if unreadable."
+    "Training pairs of a start, validation pairs by corpus; None without --mix if unreadable."
     try:
         corpora = given.old or _earlier_corpora(start, given.from_)
         if not corpora: raise ValueError(f"the config.json of {given.from_} names none.")
@@ -446,9 +449,22 @@ def _earlier_parts(start, given):
         reason = f"{short_text(e, 200).rstrip('.')}; --old CORPUS gives its place"
         if given.mix: raise ValueError(f"--mix needs the earlier corpus: {reason}.") from None
         return _note(f"no scores on the earlier corpus: {reason}")
+    _check_earlier(start, train, corpora, given)
+    parts = valid.parts() if isinstance(valid, MixedPairs) else {corpora[0]: valid}
     if seen := start.training_pairs:
-        valid = [two for two, trained in zip(valid, seen.known(valid)) if not trained]
-    return train, valid
+        parts = {name: [two for two, trained in zip(pairs, seen.known(pairs)) if not trained]
+                 for name, pairs in parts.items()}
+    return train, parts
+
+def _check_earlier(start, train, corpora, given):
+    "Warn if a start was trained with few pairs of the corpora that are scored as its own."
+    seen = [two for two, _ in zip(train, range(1000))]
+    if not start.training_pairs or given.mix or not seen: return # mixing compares all pairs
+    share = sum(start.training_pairs.known(seen)) / len(seen)
+    if share > .5: return
+    warnings.warn(f"{' + '.join(map(str, corpora))}: {given.from_} was trained with {share:.0%} of "
+                  "these pairs; the scores of the earlier corpus are those of another text, unless "
+                  "--old names its corpus.", stacklevel=2)
 
 def _earlier_corpora(start, name):
     "Corpora of a start and of those that it was trained from, without weights."
@@ -464,7 +480,8 @@ def _earlier_corpora(start, name):
 def _domain_scores(start, saved, earlier, test):
     "BLEU before and after a further training: validation pairs of the earlier corpus, test pairs."
     scores = {}
-    for name, pairs in dict(earlier=earlier and earlier[1], new=test).items():
+    parts = {f"earlier: {name}": pairs for name, pairs in earlier[1].items()} if earlier else {}
+    for name, pairs in (parts | dict(new=test)).items():
         if not pairs: continue
         before, after = (round(model.evaluate(pairs).bleu, 2) for model in (start, saved))
         scores[name] = dict(before=before, after=after, sentences=len(pairs))
@@ -607,26 +624,30 @@ def _print_results(translator, examples):
     if "test" in translator.about: print(f"test: {Scores(**translator.about['test'])}")
     for pair, scores in translator.about.get("tests", {}).items():
         print(f"test, {pair}: {Scores(**scores)}")
-    names = dict(earlier="validation pairs of the earlier corpus", new="test pairs of the new one")
     for name, scores in translator.about.get("domains", {}).items():
-        print(f"{names[name]}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
-        for line in _advice(name, scores): print(line)
+        kind, _, corpus = name.partition(": ")
+        pairs = f"validation pairs of the earlier corpus {corpus}"
+        if kind == "new": pairs = "test pairs of the new one"
+        print(f"{pairs}: BLEU {scores['before']:.2f} before, {scores['after']:.2f} after")
+        for line in _advice(kind, scores, translator.about): print(line)
 
 _MANY = 50 # sentences from which a difference of scores may mean something
 
-def _advice(name, scores):
+def _advice(name, scores, about):
     "Remarks on the scores of a further training."
+    peak = about["peak_rate"]
     before, after, sentences = (scores[key] for key in ("before", "after", "sentences"))
     trained = scores.get("known", 0)
     if trained: yield f"{trained:,} of {sentences:,} of them were trained on before"
     if trained is None: yield "it is not known which of them the earlier model was trained on"
     if sentences < _MANY: yield f"{sentences} sentences say little: more of them are needed"
     elif name == "earlier" and after < before - 5:
-        yield ("the training has made them worse: a larger share of earlier pairs (--mix 0.5) "
-               "keeps more, and so does a lower rate")
+        more = f"--mix {min(.9, max(.5, (about.get('mix') or 0) + .2)):.1f}"
+        yield (f"the training has made them worse: a larger share of earlier pairs ({more}) keeps "
+               f"more, and so does a lower rate than {peak:.1e} (--set peak_lr={peak / 3:.1e})")
     elif name == "new" and after < before - 1:
-        yield ("the training has made them worse: give a lower learning rate (--set "
-               "lr_factor=0.1), fewer epochs or more pairs")
+        yield (f"the training has made them worse: give a lower learning rate than {peak:.1e} "
+               f"(--set peak_lr={peak / 5:.1e}), fewer epochs or more pairs")
     elif name == "new" and after < before + 1:
-        yield ("the training has changed little: give a higher learning rate (--set lr_factor=1), "
-               "more epochs or more pairs")
+        yield (f"the training has changed little: give a higher learning rate than {peak:.1e} "
+               f"(--set peak_lr={peak * 2:.1e}), more epochs or more pairs")

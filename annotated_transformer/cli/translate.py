@@ -270,6 +270,8 @@ def convert(
         raise FileExistsError(f"{place} holds a model that at-convert did not write: choose "
                               "another folder.")
     own = dict(int8=True) if int8 else {}
+    if int8 and translator.about.get("test"):
+        translator.about["scored"] = "before the conversion to int8"
     if quantization is not None: own = dict(quantization=quantization)
     write = _EXPORTS.get(to, Translator.save_pretrained)
     folder = write(translator, place, **own)

@@ -414,12 +414,13 @@ def split_pairs(
     if not isinstance(pairs, Sequence): pairs = list(pairs)
     return take_pairs(pairs, _split_numbers(pairs, seed)[split])
 
-def _split_numbers(pairs, seed=0):
+def _split_numbers(pairs, seed=0, held_out=_LARGEST):
     "Return the numbers of the pairs of each split."
     order, cut = _order_sentences(pairs, seed)
+    if not order: raise ValueError("there are no pairs.")
     if len(order) < 3:
         raise ValueError(f"{len(order)} different source sentences are too few for three splits.")
-    size = _LARGEST if cut else max(1, len(order) // 20)
+    size = min(held_out, _LARGEST if cut else max(1, len(order) // 20))
     splits = dict.fromkeys(order[:size], "valid")
     splits |= dict.fromkeys(order[size:2 * size], "test")
     numbers = dict(train=array("q"), valid=array("q"), test=array("q"))
@@ -453,7 +454,12 @@ def _from_path(path, split, pair, read):
     missing = [name for name in ("valid", "test") if not _part_file(path, name, pair)]
     held_out = split in missing or (split == "train" and missing)
     file = _part_file(path, "train" if held_out else split, pair)
-    if not file: raise FileNotFoundError(f"{path} has no part {short_repr(split)} for {pair}.")
+    if not file:
+        tables = [each for end in ("tsv", "jsonl", "tsv.gz", "jsonl.gz")
+                  for each in path.glob(f"*.{end}")]
+        advice = "" if len(tables) < 2 else (
+            f": its {len(tables)} files are corpora, give them one by one (--data {path}/*)")
+        raise FileNotFoundError(f"{path} has no part {short_repr(split)} for {pair}{advice}.")
     pairs = _nonempty(read(file, pair), path)
     return _hold_out(pairs, split, missing, path) if held_out else pairs
 
@@ -490,11 +496,15 @@ def _books(split, pair): return split_pairs(opus_books(pair), split)
 
 def _drop_doubtful(name, pairs, stacklevel=3):
     "Filter training pairs with a warning."
-    accepted = pairs.filter() if isinstance(pairs, HubPairs) else filter_pairs(pairs, 3).kept
+    if isinstance(pairs, HubPairs): accepted, dropped = pairs.filter(), {}
+    else: accepted, dropped = filter_pairs(pairs, 3)
+    reasons = dict(short="below 3 words", long="above 150 words", ratio="a length ratio above 2",
+                   entities="character entities")
     if lost := len(pairs) - len(accepted):
-        warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out: below 3 or "
-                      "above 150 words, a length ratio above 2, or character entities.",
-                      stacklevel=stacklevel)
+        counts = [f"{words} {dropped[kind]:,}".strip() if dropped else words
+                  for kind, words in reasons.items() if dropped.get(kind, not dropped)]
+        warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out: "
+                      f"{', '.join(counts)}.", stacklevel=stacklevel)
     return accepted
 
 def _filtered(name, load):
@@ -553,10 +563,12 @@ def load_splits(
     on_disk:bool|str=False,        # Keep the training pairs of a path on disk, in this folder
     filtered:bool=False,           # Drop training pairs as `filter_pairs` does
     typed:float=0.,                # Share of the training pairs that get a typed copy
+    held_out:int=_LARGEST,         # Most sentences for validation, and for testing, of a file
     **options,                     # `skip_bad` and `unescape` of `read_pairs`, for a path
 )->dict[str, Sequence]:            # Pairs of `train`, `valid` and `test`
     "Load the three splits of a corpus."
     check_number("typed", typed, high=1)
+    check_number("held_out", held_out, 1, _LARGEST, whole=True)
     if tokens := directions(pair):
         return _both_directions(data, tokens, on_disk, filtered, typed, options)
     names = "train", "valid", "test"
@@ -565,7 +577,7 @@ def load_splits(
         splits = {name: load_corpus(data, name, pair, on_disk, **options) for name in names}
     else:
         whole = _loaded(Path(data), "all", pair, on_disk, options)
-        try: numbers = _split_numbers(whole)
+        try: numbers = _split_numbers(whole, held_out=held_out)
         except ValueError as e: raise ValueError(f"{short_text(data)}: {e}") from None
         splits = {name: take_pairs(whole, numbers[name]) for name in names}
         splits |= {name: list(splits[name]) for name in names[1:]}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAX_MARKS', 'HIDDEN', 'MAX_LINE', 'ENCODING_ADVICE', 'GUESSED', 'clean_text', 'is_empty', 'clean_prefix', 'unescape',
-           'BadLine', 'scan_lines', 'read_lines', 'stream_lines', 'language_code', 'guess_language']
+           'BadLine', 'scan_lines', 'read_lines', 'stream_lines', 'language_code', 'guess_language', 'are_exchanged']
 
 # %% ../../nbs/22_normalize.ipynb #n0rm0003
 import bz2
@@ -18,7 +18,7 @@ import unicodedata
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html.entities import html5
@@ -354,3 +354,14 @@ def guess_language(
     hits = Counter({code: sum(words[word] for word in known) for code, known in _KNOWN.items()})
     (best, most), (_, second) = hits.most_common(2)
     return best if most >= max(5, 3 * second, words.total() / 20) else None
+
+def are_exchanged(
+    source:str, # A sentence
+    target:str, # Its translation
+    pair:Sequence[str], # Codes of both languages, of those that `guess_language` knows
+)->bool:        # False also where it is not clear
+    "Whether each side has frequent words of the other side's language, and none of its own."
+    sides = [{*re.findall(r"[^\W\d_]{2,}", text.lower())} for text in (source, target)]
+    known = [_KNOWN[code] for code in pair]
+    right = sum(len(side & own) for side, own in zip(sides, known))
+    return not right and sum(len(side & other) for side, other in zip(sides, known[::-1])) > 1

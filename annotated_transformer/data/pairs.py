@@ -26,6 +26,7 @@ from annotated_transformer.data.normalize import (
     GUESSED,
     MAX_LINE,
     BadLine,
+    are_exchanged,
     guess_language,
     language_code,
     scan_lines,
@@ -168,7 +169,7 @@ def _scan_table(table:_Table)->Iterator[tuple[str, str]|BadLine|str]:
             reason = f"columns: {len(row)} where line {first} has {width}"
             text = table.delimiter.join(row)
             if not table.quoted and re.search(r'(^|\t)"|"(\t|$)', text):
-                reason += " (a quoted field with a line break?)"
+                reason += " (a tab in a sentence, or a quoted field with a line break?)"
             yield BadLine(table.path, n, reason, text)
 
 # %% ../../nbs/29_pairs.ipynb #pa1r0025
@@ -430,7 +431,7 @@ def check_languages(
     pairs:Iterable[tuple[str, str]], # Some pairs
     pair:str,                        # Languages, source first
     name,                            # Of the corpus, for the warning
-)->None:
+)->bool:                             # Whether the sides are exchanged
     "Warn if a side is clearly in another language than stated."
     stated = [language_code(lang) for lang in languages(pair)]
     guesses = [guess_language(texts) for texts in zip(*pairs)]
@@ -438,12 +439,35 @@ def check_languages(
         warnings.warn(f"{name}: source and target are exchanged, the sources look like "
                       f"{guesses[0]}: exchange the columns, or give the pair the other way round.",
                       stacklevel=2)
-        return
+        return True
     for lang, code, side, guess in zip(languages(pair), stated, ("source", "target"), guesses):
         known = code in GUESSED or guess in stated
         if guess in (code, None) or not known: continue
         warnings.warn(f"{name}: the {side} sentences look like {guess}, where pair={pair} has "
                       f"{lang}.", stacklevel=2)
+    return False
+
+class _Exchanged:
+    "Counts pairs whose sides are exchanged, among the first 20,000 and each tenth one after them."
+    def __init__(self, pair, on):
+        self.pair = [language_code(lang) for lang in languages(pair)]
+        self.on = on and GUESSED.issuperset(self.pair) and self.pair[0] != self.pair[1]
+        self.seen = self.count = 0
+        self.first = ""
+
+    def look(self, n, src, tgt):
+        "Examine pair number n."
+        if not self.on or (n > 20_000 and n % 10): return
+        self.seen += 1
+        if not are_exchanged(src, tgt, self.pair): return
+        self.count += 1
+        self.first = self.first or f"{n:,}, {short_text(src, 60)}"
+
+    def warn(self, path):
+        "Warn where it is more than chance."
+        if self.count < max(3, self.seen / 200): return
+        warnings.warn(f"{path}: {self.count:,} of {self.seen:,} pairs that were examined have "
+                      f"source and target exchanged, the first is pair {self.first}", stacklevel=2)
 
 _GARBLED = re.compile("Ã[\x80-\xbf\u0152-\u02dc\u2013-\u203a\u20ac\u2122]|â€") # ä, é, “ of UTF-8
 
@@ -451,16 +475,18 @@ def _watched(pairs, path, pair, clean=False)->Iterator[tuple[str, str]]:
     "Iterate over pairs; warn about their languages, wrong letters and character entities."
     pairs = iter(pairs)
     first = list(islice(pairs, 1000))
-    check_languages(first, pair, path)
+    exchanged = _Exchanged(pair, on=not check_languages(first, pair, path))
     escaped = garbled = total = 0
     for src, tgt in chain(first, pairs):
         total += 1
+        exchanged.look(total, src, tgt)
         garbled += bool(_GARBLED.search(src) or _GARBLED.search(tgt))
         if "&" in src or "&" in tgt or "@-@" in src or "@-@" in tgt:
             plain = unescape(src), unescape(tgt)
             escaped += plain != (src, tgt)
             if clean: src, tgt = plain
         yield src, tgt
+    exchanged.warn(path)
     if garbled * 100 > total:
         warnings.warn(f"{path}: {garbled:,} of {total:,} pairs have letters such as Ã¤ in place of "
                       "ä, from UTF-8 that was read as Latin-1: iconv -f utf-8 -t cp1252 FILE may "

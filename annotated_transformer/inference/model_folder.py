@@ -178,10 +178,12 @@ def _domain_facts(about):
     facts = {}
     for name, scores in (domains if isinstance(domains, dict) else {}).items():
         if not isinstance(scores, dict): continue
-        split = "validation" if name == "earlier" else "test"
-        facts[f"{name} corpus"] = (f"BLEU {scores.get('before')} before and {scores.get('after')} "
-                                   f"after, {scores.get('sentences')} {split} sentences")
-        if scores.get("known"): facts[f"{name} corpus"] += f", {scores['known']} trained on before"
+        kind, _, corpus = name.partition(": ") # the corpus of an earlier training
+        split = "validation" if kind == "earlier" else "test"
+        label = f"{kind} corpus {corpus}".strip()
+        facts[label] = (f"BLEU {scores.get('before')} before and {scores.get('after')} after, "
+                        f"{scores.get('sentences')} {split} sentences")
+        if scores.get("known"): facts[label] += f", {scores['known']} trained on before"
     return facts
 
 def _start_facts(about):
@@ -212,10 +214,12 @@ def _card_facts(translator):
     training = {name: value for name, value in about.get("training", {}).items()
                 if name in _TRAINING or value != usual.get(name)}
     if warmup := about.get("warmup_updates"): training["warmup_steps"] = f"{warmup} (short run)"
+    if peak := about.get("peak_rate"): training["highest rate"] = f"{peak:.2g}"
     test = about.get("test")
     if test:
         sentences = f"{test['sentences']:,} sentences, {test['signature']}"
         test = f"BLEU {test['bleu']:.2f} on {sentences}"
+        if about.get("scored"): test += f", {about['scored']}"
     return dict(
         model=describe_model(config, weights),
         vocabulary=f"{source:,} source and {target:,} target tokens",

@@ -96,6 +96,12 @@ from annotated_transformer.train.recipes import (
     training_batches,
     with_pairs,
 )
+from annotated_transformer.train.training import (
+    fit as fit_model,
+    lr_schedule,
+    nll,
+    warmup_and_length,
+)
 
 from ..build import build, position_scheme
 from ..config import TrainingConfig, TransformerConfig, preset
@@ -116,7 +122,6 @@ from ..train.distributed import current_context
 from ..train.hardware import best_device, memory_error
 from ..train.monitoring import saved_picture, training_speed
 from ..train.run import check_run_options, check_settings
-from ..train.training import fit as fit_model, nll, warmup_and_length
 from ..transformer import padding_mask, recorders
 from .beam import BeamSearch, SearchOptions, search_options
 from .confidence import Confidence, confidences, retry_faulty
@@ -1084,8 +1089,11 @@ def _train(cls, parent, data, config, training, options):
     if on_result: on_result(said[0])
     about = data.about(config, training, history) | dict(weights=said[0])
     restart = re.search(r"began anew after update (\d+)", said[0])
-    warmup, _ = warmup_and_length(data.batches, training, int(restart[1]) if restart else 0)
+    begun = int(restart[1]) if restart else 0
+    warmup, _ = warmup_and_length(data.batches, training, begun)
     if warmup != training.warmup_steps: about["warmup_updates"] = warmup # a short run
+    rates = lr_schedule(model, data.batches, training, begun)
+    about["peak_rate"] = float(f"{rates(begun + warmup):.3g}")
     translator = cls(model, *data.tokenizers, config, about, options.get("device"),
                      options.get("engine", "fast"))
     parent.add_data(translator, data)

@@ -201,6 +201,12 @@ class MixedPairs(list):
         return {name: list(islice(pairs, size)) for name, size in self.sizes.items()}
 
 # %% ../../nbs/41_recipes.ipynb #19b3a978
+_MOST_HELD_OUT = 10_000 # sentences of all corpora
+
+def _held_out(names):
+    "Sentences that a file without parts gives at most for validation, and as many for testing."
+    return min(2_000, max(100, _MOST_HELD_OUT // len(names)))
+
 def load_mixture(
     data:Sequence[str], # Names of corpora or paths, each perhaps with a weight
     pair:str="de-en",   # Languages, source first
@@ -217,6 +223,7 @@ def load_mixture(
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"data has {short_repr(name)} twice: give it once, with a weight.")
+    options = options | dict(held_out=_held_out(names))
     loaded = [load_splits(name, pair, on_disk, filtered, **({} if name in CORPORA else options))
               for name in names]
     splits = {split: MixedPairs(names, [own[split] for own in loaded])
@@ -544,8 +551,7 @@ def further_training(
 def _usual_further(given):
     "Settings of a further training that are not given."
     usual = {name: value for name, value in _FURTHER.items() if name not in given}
-    if "peak_lr" in given: usual["lr_factor"] = 1.
-    if not {"peak_lr", "lr_factor"}.isdisjoint(given): usual["lower_peak"] = False # as it is given
+    if "peak_lr" in given: usual |= dict(lr_factor=1., lower_peak=False) # the rate that is given
     return usual
 
 # %% ../../nbs/41_recipes.ipynb #a7091a07
