@@ -75,10 +75,11 @@ def report_phases(on:bool=True)->Iterator[None]: # False: as outside the block
 
 class Phase:
     "Work that may take long, with the number of things done."
-    def __init__(self, what, total=None, unit="pairs"):
+    def __init__(self, what, total=None, unit="pairs", left=True):
         self.what = short_text(what)
         self.total = total
         self.unit = unit
+        self.left = left
         self.done = 0
 
     def step(self, n:int=1):
@@ -90,8 +91,9 @@ class Phase:
         count = f"{self.done:,} " if self.done else ""
         if self.done and self.total is not None: count += f"of {self.total:,} "
         if not count: return f"{self.what}: {seconds:.0f} s"
-        left = seconds * (self.total / self.done - 1) if self.total is not None else 0
-        rest = f", about {left:.0f} s left" if left >= 1 else ""
+        counts = self.left and self.total is not None
+        left = seconds * (self.total / self.done - 1) if counts else 0
+        rest = f", about {left:.0f} s left of it" if left >= 1 else ""
         return f"{self.what}: {count}{self.unit}, {seconds:.0f} s{rest}"
 
 # %% ../nbs/09_signals.ipynb #09a00012
@@ -110,9 +112,10 @@ def phase(
     total:int|None=None, # Number of things to do; None: unknown
     unit:str="pairs",    # What is counted
     on:bool=True,        # False: nothing is printed
+    left:bool=True,      # False: not how long the rest takes, as the work may end before
 )->Iterator[Phase]:      # Its method `step` counts
     "Report the block once it takes long."
-    current = Phase(what, total, unit)
+    current = Phase(what, total, unit, left)
     if not (on and _reported.get()) or os.environ.get("RANK", "0") != "0":
         yield current
         return

@@ -484,6 +484,7 @@ class Batch:
                 raise ValueError(f"shape {tuple(ids.shape)}, {ids.dtype}: not token ids (B, T)")
         if tgt is not None and len(src) != len(tgt):
             raise ValueError(f"{len(src)} rows of source ids, {len(tgt)} of target ids")
+        self.pad = pad
         self.src, self.src_mask = src, padding_mask(src, pad)
         self.tgt = self.tgt_y = self.tgt_mask = None
         self.ntokens = 0
@@ -598,8 +599,11 @@ def run_epoch(
     if training and optimizer is None:
         raise TypeError("optimizer is None: give one, or mode='eval'")
     state = train_state or TrainState()
+    if training and isinstance(model, nn.parallel.DistributedDataParallel):
+        raise TypeError("run_epoch is for one process: it divides by the tokens of this one alone")
     was_training = model.training
     model.train(training)
+    if training: optimizer.zero_grad(set_to_none=True) # what a loop before this one has left
     total, tokens = 0., 0
     batches = iter(data_iter)
     while group := list(islice(batches, accum_iter)):

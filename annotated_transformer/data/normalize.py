@@ -362,6 +362,6 @@ def are_exchanged(
 )->bool:        # False also where it is not clear
     "Whether each side has frequent words of the other side's language, and none of its own."
     sides = [{*re.findall(r"[^\W\d_]{2,}", text.lower())} for text in (source, target)]
-    known = [_KNOWN[code] for code in pair]
-    right = sum(len(side & own) for side, own in zip(sides, known))
-    return not right and sum(len(side & other) for side, other in zip(sides, known[::-1])) > 1
+    words = [_KNOWN[code] for code in pair]
+    right = sum(len(side & own) for side, own in zip(sides, words))
+    return not right and sum(len(side & other) for side, other in zip(sides, words[::-1])) > 1

@@ -8,6 +8,7 @@ __all__ = ['score_words', 'Calibration', 'Confidence', 'calibration_of', 'confid
 
 # %% ../../nbs/52_confidence.ipynb #52c00003
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -18,7 +19,7 @@ import torch.nn.functional as F
 
 from ..checks import check_number, short_repr
 from ..data.bpe import split_pieces, word_spans
-from .markup import CODE
+from .markup import CODE, SLOT
 
 # %% ../../nbs/52_confidence.ipynb #52c00008
 def score_words(
@@ -198,6 +199,12 @@ def _number_lost(source, target):
     joined = re.sub(r"(?<=\d)[.,\s'’](?=\d)|-", "", target.lower()) # 1,000 is 1000
     return any(text.lower().replace("-", "") not in joined for text in _EXACT.findall(source))
 
+_SLOT = re.compile(SLOT)
+
+def _slot_lost(source, target):
+    "Whether a placeholder such as {name} or %s is not in the translation."
+    return bool(Counter(_SLOT.findall(source)) - Counter(_SLOT.findall(target)))
+
 def find_fault(
     calibration:Calibration, # What is usual
     source:str,              # A sentence
@@ -215,6 +222,7 @@ def find_fault(
     if ratio > calibration.longest: return "too long"
     if ratio < calibration.shortest: return "too short"
     if _copied(src, tgt): return "copied"
+    if _slot_lost(source, target): return "placeholder"
     if _number_lost(source, target): return "number"
     return "improbable" if logp.mean() < calibration.floor else ""
 

@@ -235,6 +235,11 @@ def compare(
     pairs = ("Yours", mine), ("The reference", reference)
     causes = [words for pair in pairs if (words := randomness(*pair, ids, pad))]
     mine, theirs = _Side(mine, ids, pad), _Side(reference, ids, pad)
+    columns = [side.logits.size(2) for side in (mine, theirs)]
+    if columns[0] != columns[1]:
+        causes.append(f"Yours has {columns[0]} columns, the reference {columns[1]}: is the output "
+                      "layer (generator) applied, and the vocabulary the same?")
+        return ModelDifference(math.inf, 0., None, causes)
     if any("evaluation" in words for words in causes):
         return ModelDifference(math.inf, 0., None, causes)
     real = real_positions(ids[1], pad)

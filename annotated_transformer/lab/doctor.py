@@ -270,7 +270,8 @@ def _check_mask(name, mask, right, rows):
     later = ~subsequent_mask(right.size(2))
     if mask is None:
         if right[rows].all(): return
-        kind, fault = ("future", "later positions") if name == "tgt_mask" else ("padding", "padding")
+        kind = "future" if name == "tgt_mask" else "padding"
+        fault = "later positions" if name == "tgt_mask" else "padding"
         yield Finding(kind, f"The batch has no {name}: attention to {fault} is allowed", _MASKS)
         return
     try: shown = (torch.as_tensor(mask) != 0).expand_as(right)

@@ -36,9 +36,15 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
+from annotated_transformer.files import (
+    atomic_folder,
+    check_manifest,
+    read_json,
+    save_error,
+    write_json,
+)
 
 from ..config import to_strict_json
-from ..files import atomic_folder, check_manifest, read_json, save_error, write_json
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00061
 def _inner_name(module):
@@ -504,9 +510,12 @@ def load_checkpoint(
     folder,               # A folder that `save_checkpoint` wrote
     model:nn.Module,      # Receives the weights
     optimizer:torch.optim.Optimizer|None=None, # Receives its state; None: not loaded
+    mean:nn.Module|None=None, # Receives the moving average; None: not loaded
 )->dict:                  # Counters and settings
     "Check and load a checkpoint; after an error the model is unchanged."
     folder = check_checkpoint(folder)
+    if mean is not None and not (folder/"mean.safetensors").is_file():
+        raise FileNotFoundError(f"{folder} has no moving average: it was saved without mean.")
     state = read_state(folder)
     weights = read_weights(model, folder/"model.safetensors")
     _compare_modules(folder, model)
@@ -516,6 +525,7 @@ def load_checkpoint(
             warnings.warn("the optimizer updates no parameter of this model: unless it has copies "
                           "of them, make it from model.parameters().", stacklevel=2)
         load_optimizer(optimizer, folder/"optimizer.safetensors")
+    if mean is not None: load_weights(mean, folder/"mean.safetensors")
     copy_weights(model, weights)
     return state
 

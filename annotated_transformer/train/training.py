@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import chain, islice
 from time import perf_counter
 
 import torch
@@ -59,7 +60,7 @@ from ..data.batching import TokenBatches, repeat_batch, to_device
 from ..engine.fast import accelerate, plain, shared_copy
 from ..signals import Stopped, phase, stop_signals
 from ..transformer import Batch, TrainState, rate
-from .checkpoints import average_states
+from .checkpoints import average_states, unwrap
 from .losses import CrossEntropyCompute, GuidedAttention, RDropLoss
 
 # %% ../../nbs/39_training.ipynb #44aec396
@@ -212,9 +213,17 @@ def nll(
     batches:Iterable[Batch],    # Batches
     device:str="cpu",           # Device of the model
     precision:str="fp32",       # See `autocast`
-    pad:int=2,                  # Id of `<blank>`
+    pad:int|None=None,          # Id of `<blank>`; None: that of the batches
 )->float:                       # Nats per target token; its exponential is the perplexity
     "Return the negative log-likelihood per token, without label smoothing."
+    model = unwrap(model)
+    given = isinstance(batches, Iterable) and not isinstance(batches, TokenBatches)
+    if pad is None and given:
+        batches = iter(batches)
+        first = [*islice(batches, 1)]
+        if first and isinstance(first[0], Batch): pad = vars(first[0]).get("pad")
+        batches = chain(first, batches)
+    if pad is None: pad = 2
     return mean_loss(Worker(model, device=device), batches, precision, pad)
 
 # %% ../../nbs/39_training.ipynb #2486311c
@@ -331,7 +340,8 @@ def _train_epoch(
     epoch = len(run.history) + 1
     began = perf_counter() - progress.seconds
     tokens = _epoch_tokens(train, run.config)
-    reported = phase(f"epoch {epoch}", tokens, "target tokens", on=not run.options.progress)
+    reported = phase(f"epoch {epoch}", tokens, "target tokens", on=not run.options.progress,
+                     left=run.options.max_seconds is None)
     try:
         with autocast(run.worker.device, run.config.precision), reported as current:
             current.step(progress.tokens)
