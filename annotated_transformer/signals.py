@@ -91,8 +91,8 @@ class Phase:
         count = f"{self.done:,} " if self.done else ""
         if self.done and self.total is not None: count += f"of {self.total:,} "
         if not count: return f"{self.what}: {seconds:.0f} s"
-        counts = self.left and self.total is not None
-        left = seconds * (self.total / self.done - 1) if counts else 0
+        left = 0.
+        if self.left and self.total is not None: left = seconds * (self.total / self.done - 1)
         rest = f", about {left:.0f} s left of it" if left >= 1 else ""
         return f"{self.what}: {count}{self.unit}, {seconds:.0f} s{rest}"
 
