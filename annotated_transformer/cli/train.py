@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from importlib.util import find_spec
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated
@@ -458,7 +459,7 @@ def _earlier_parts(start, given):
 
 def _check_earlier(start, train, corpora, given):
     "Warn if a start was trained with few pairs of the corpora that are scored as its own."
-    seen = [two for two, _ in zip(train, range(1000))]
+    seen = list(islice(train, 1000))
     if not start.training_pairs or given.mix or not seen: return # mixing compares all pairs
     share = sum(start.training_pairs.known(seen)) / len(seen)
     if share > .5: return

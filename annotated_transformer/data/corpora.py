@@ -501,7 +501,7 @@ def _drop_doubtful(name, pairs, stacklevel=3):
     reasons = dict(short="below 3 words", long="above 150 words", ratio="a length ratio above 2",
                    entities="character entities")
     if lost := len(pairs) - len(accepted):
-        counts = [f"{words} {dropped[kind]:,}".strip() if dropped else words
+        counts = [f"{words} {dropped[kind]:,}" if dropped else words
                   for kind, words in reasons.items() if dropped.get(kind, not dropped)]
         warnings.warn(f"{name}: {lost:,} of {len(pairs):,} training pairs are left out: "
                       f"{', '.join(counts)}.", stacklevel=stacklevel)

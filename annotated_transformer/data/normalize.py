@@ -346,11 +346,13 @@ _VOTES = Counter(word for words in _FREQUENT.values() for word in words.split())
 _KNOWN = {code: {word for word in words.split() if _VOTES[word] == 1}
           for code, words in _FREQUENT.items()}
 
+_WORDS = re.compile(r"[^\W\d_]{2,}") # of two letters or more
+
 def guess_language(
     texts:Iterable[str], # Some sentences
 )->str|None:             # Code of two letters; None: not clear, or none of nine languages
     "Guess the language of texts from their frequent words."
-    words = Counter(re.findall(r"[^\W\d_]{2,}", " ".join(texts).lower()))
+    words = Counter(_WORDS.findall(" ".join(texts).lower()))
     hits = Counter({code: sum(words[word] for word in known) for code, known in _KNOWN.items()})
     (best, most), (_, second) = hits.most_common(2)
     return best if most >= max(5, 3 * second, words.total() / 20) else None
@@ -361,7 +363,7 @@ def are_exchanged(
     pair:Sequence[str], # Codes of both languages, of those that `guess_language` knows
 )->bool:        # False also where it is not clear
     "Whether each side has frequent words of the other side's language, and none of its own."
-    sides = [{*re.findall(r"[^\W\d_]{2,}", text.lower())} for text in (source, target)]
+    sides = [{*_WORDS.findall(text.lower())} for text in (source, target)]
     words = [_KNOWN[code] for code in pair]
     right = sum(len(side & own) for side, own in zip(sides, words))
     return not right and sum(len(side & other) for side, other in zip(sides, words[::-1])) > 1

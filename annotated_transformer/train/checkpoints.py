@@ -36,15 +36,9 @@ from annotated_transformer.checks import (
     short_repr,
     short_text,
 )
-from annotated_transformer.files import (
-    atomic_folder,
-    check_manifest,
-    read_json,
-    save_error,
-    write_json,
-)
 
 from ..config import to_strict_json
+from ..files import atomic_folder, check_manifest, read_json, save_error
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00061
 def _inner_name(module):
@@ -477,7 +471,7 @@ def save_checkpoint(
         save_optimizer(optimizer, new/"optimizer.safetensors")
         if mean is not None: save_weights(mean, new/"mean.safetensors")
         (new/"state.json").write_text(text + "\n", encoding="utf-8", newline="\n")
-        write_json(new/"modules.json", _module_settings(model))
+        (new/"modules.json").write_text(json.dumps(_module_settings(model)), encoding="utf-8")
     return Path(folder)
 
 # %% ../../nbs/36_checkpoints.ipynb #34a00007
@@ -518,6 +512,7 @@ def load_checkpoint(
         raise FileNotFoundError(f"{folder} has no moving average: it was saved without mean.")
     state = read_state(folder)
     weights = read_weights(model, folder/"model.safetensors")
+    averaged = None if mean is None else read_weights(mean, folder/"mean.safetensors")
     _compare_modules(folder, model)
     if optimizer is not None:
         updated = {id(p) for group in optimizer.param_groups for p in group["params"]}
@@ -525,7 +520,7 @@ def load_checkpoint(
             warnings.warn("the optimizer updates no parameter of this model: unless it has copies "
                           "of them, make it from model.parameters().", stacklevel=2)
         load_optimizer(optimizer, folder/"optimizer.safetensors")
-    if mean is not None: load_weights(mean, folder/"mean.safetensors")
+    if mean is not None: copy_weights(mean, averaged)
     copy_weights(model, weights)
     return state
 

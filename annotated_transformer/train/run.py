@@ -500,10 +500,9 @@ def _load_state(run:Run, folder:Path, with_optimizer=True):
     if (made := len(state["history"]) + (progress.updates > 0)) > run.config.epochs:
         raise ValueError(f"epochs={run.config.epochs}, but the run in {run.folder.path} has "
                          f"begun {made}: choose as many or more, or give another out.")
-    load_checkpoint(folder, run.model, run.optimizer if with_optimizer else None)
-    if run.mean:
-        load_weights(run.mean.module, folder/"mean.safetensors")
-        run.mean.n_averaged.fill_(counters.step)
+    load_checkpoint(folder, run.model, run.optimizer if with_optimizer else None,
+                    run.mean.module if run.mean else None)
+    if run.mean: run.mean.n_averaged.fill_(counters.step)
     run.state = counters
     run.progress = progress
     run.history = state["history"]
